@@ -1,0 +1,153 @@
+//! `POST /v1/workers/{id}/claim`: an instance proves itself and receives what it needs to join.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::binding::KubeletKeyHash;
+use crate::bytes;
+use crate::secret::Secret;
+
+/// What an agent asks, inside the envelope.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct ClaimRequest {
+    /// 32 fresh random bytes, so that no two requests, and hence no two answers, are alike.
+    #[serde(with = "bytes")]
+    pub nonce: [u8; 32],
+    /// The proof that STS can confirm.
+    pub sts: StsProof,
+    /// The hash of the key for which the kubelet will ask its first certificate.
+    #[serde(with = "bytes")]
+    pub kubelet_key: KubeletKeyHash,
+    /// The kubelet's version as it prints it (`v1.37.2`), for the check of version skew.
+    pub kubelet_version: String,
+    /// The generation that this machine has reset after a failed join; it asks for the next one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset: Option<u32>,
+}
+
+/// The parts of a signed `GetCallerIdentity` request. The provisioner builds the request itself around them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct StsProof {
+    /// The region whose STS is asked; it must be the instance's own.
+    pub region: String,
+    /// `X-Amz-Date`: `YYYYMMDDTHHMMSSZ`, UTC. STS takes it for 15 minutes.
+    pub date: String,
+    /// The access key id of the temporary credentials.
+    pub access_key_id: String,
+    /// The Signature Version 4 signature: 64 lowercase hexadecimal digits.
+    pub signature: Secret,
+    /// The session token of the temporary credentials.
+    pub session_token: Secret,
+}
+
+/// What the provisioner hands out, inside the envelope. An agent ignores fields that it does not know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClaimAnswer {
+    /// Counts the attempts to join: 1 first, one more after each reset.
+    pub generation: u32,
+    /// A complete wg-quick document (see [`crate::wireguard`]).
+    pub wireguard: Secret,
+    /// The cluster to join.
+    pub cluster: Cluster,
+    /// The bootstrap token, `<id>.<secret>`.
+    pub token: Secret,
+    /// What the node is to be.
+    pub node: NodeSettings,
+}
+
+/// How the node reaches the cluster through the tunnel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cluster {
+    /// The API server's URL, `https://name:port`.
+    pub server: String,
+    /// The cluster's CA certificates, PEM.
+    pub ca: String,
+    /// The API server's version (`v1.37.2`).
+    pub version: String,
+}
+
+/// What a node registers with. Labels that a kubelet may not set itself are not here: the provisioner sets them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeSettings {
+    /// Labels.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// Taints, the startup taint among them.
+    #[serde(default)]
+    pub taints: Vec<Taint>,
+}
+
+/// A taint of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Taint {
+    /// Qualified name.
+    pub key: String,
+    /// Value, often empty.
+    #[serde(default)]
+    pub value: String,
+    /// What it does to pods that do not tolerate it.
+    pub effect: TaintEffect,
+}
+
+/// The effects that Kubernetes knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TaintEffect {
+    /// New pods stay away.
+    NoSchedule,
+    /// New pods stay away if they can.
+    PreferNoSchedule,
+    /// New pods stay away, running ones are evicted.
+    NoExecute,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ClaimAnswer, ClaimRequest, StsProof};
+    use crate::secret::Secret;
+
+    /// The answer as the first release wrote it. Agents baked into old images read it for ever: never change it.
+    const ANSWER_0_1: &str = include_str!("../testdata/claim-answer-0.1.json");
+
+    #[test]
+    fn reads_the_answer_of_the_first_release() {
+        let answer: ClaimAnswer = serde_json::from_str(ANSWER_0_1).unwrap();
+        assert_eq!(answer.generation, 1);
+        assert_eq!(answer.token.expose(), "abcdef.0123456789abcdef");
+        let again: serde_json::Value = serde_json::to_value(&answer).unwrap();
+        assert_eq!(again, serde_json::from_str::<serde_json::Value>(ANSWER_0_1).unwrap());
+    }
+
+    #[test]
+    fn ignores_fields_of_later_releases() {
+        let mut answer: serde_json::Value = serde_json::from_str(ANSWER_0_1).unwrap();
+        answer["futureField"] = serde_json::json!({"a": 1});
+        answer["node"]["futureField"] = serde_json::json!(true);
+        assert!(serde_json::from_value::<ClaimAnswer>(answer).is_ok());
+    }
+
+    #[test]
+    fn prints_no_secret() {
+        let answer: ClaimAnswer = serde_json::from_str(ANSWER_0_1).unwrap();
+        let request = ClaimRequest {
+            nonce: [0; 32],
+            sts: StsProof {
+                region: "eu-central-1".to_owned(),
+                date: "20261201T000000Z".to_owned(),
+                access_key_id: "ASIAEXAMPLE".to_owned(),
+                signature: Secret::new("feedface".to_owned()),
+                session_token: Secret::new("sessiontoken".to_owned()),
+            },
+            kubelet_key: [0; 32],
+            kubelet_version: "v1.37.2".to_owned(),
+            reset: None,
+        };
+        let printed = format!("{answer:?}{request:?}");
+        for secret in ["0123456789abcdef", "PrivateKey", "feedface", "sessiontoken"] {
+            assert!(!printed.contains(secret), "{secret}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! `POST /v1/workers/{id}/progress`: what happened on the node, for those who cannot log in to it any more. Advice only.
+
+use serde::{Deserialize, Serialize};
+
+/// The most steps that a report may hold.
+pub const MAX_STEPS: usize = 32;
+
+/// The most lines of log, and the most bytes of any text, that a report may hold.
+pub const MAX_LINES: usize = 20;
+
+/// The longest text of a report, in bytes.
+pub const MAX_TEXT: usize = 500;
+
+/// How the journey went so far.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Progress {
+    /// Where it stands.
+    pub outcome: Outcome,
+    /// The steps that have begun, in order.
+    pub steps: Vec<Step>,
+    /// On failure: the one line that names step, object, cause and remedy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// On failure: the last lines of the log, without secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<String>,
+}
+
+/// Where a journey stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Outcome {
+    /// Under way.
+    Running,
+    /// The Node is Ready.
+    Ready,
+    /// Given up.
+    Failed,
+}
+
+/// One step of the journey.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    /// `facts`, `claim`, `tunnel`, `names`, `join`, `ready`.
+    pub name: String,
+    /// Milliseconds from the journey's start to the step's.
+    pub started_ms: u64,
+    /// Milliseconds that it took; absent while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_ms: Option<u64>,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// Why the last try failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl Progress {
+    /// The report within the protocol's bounds: too much is cut, control characters become spaces.
+    pub fn bounded(mut self) -> Self {
+        self.steps.truncate(MAX_STEPS);
+        for step in &mut self.steps {
+            bound(&mut step.name);
+            if let Some(error) = &mut step.error {
+                bound(error);
+            }
+        }
+        if let Some(error) = &mut self.error {
+            bound(error);
+        }
+        let excess = self.log.len().saturating_sub(MAX_LINES);
+        self.log.drain(..excess);
+        self.log.iter_mut().for_each(bound);
+        self
+    }
+}
+
+fn bound(text: &mut String) {
+    let mut end = text.len().min(MAX_TEXT);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    *text = text[..end].chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_LINES, MAX_STEPS, MAX_TEXT, Outcome, Progress, Step};
+
+    #[test]
+    fn is_cut_to_its_bounds() {
+        let step = Step {
+            name: "\u{1b}[31mjoin".to_owned(),
+            started_ms: 0,
+            elapsed_ms: None,
+            attempts: 1,
+            error: Some("ü".repeat(MAX_TEXT)),
+        };
+        let report = Progress {
+            outcome: Outcome::Failed,
+            steps: vec![step; 100],
+            error: Some("a\nb".to_owned()),
+            log: (0..100).map(|it| it.to_string()).collect(),
+        }
+        .bounded();
+        assert_eq!(report.steps.len(), MAX_STEPS);
+        assert_eq!(report.steps[0].name, " [31mjoin");
+        assert!(report.steps[0].error.as_ref().unwrap().len() <= MAX_TEXT);
+        assert_eq!(report.error.as_deref(), Some("a b"));
+        assert_eq!((report.log.len(), report.log[0].as_str()), (MAX_LINES, "80"), "the last lines are kept");
+    }
+}
