@@ -31,7 +31,11 @@ pub const STS_SIGNED_HEADERS: &str =
 /// The regional STS host of a commercial, GovCloud or China region
 /// ([endpoints](https://docs.aws.amazon.com/general/latest/gr/sts.html)).
 pub fn sts_host(region: &str) -> String {
-    let suffix = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
+    let suffix = if region.starts_with("cn-") {
+        "amazonaws.com.cn"
+    } else {
+        "amazonaws.com"
+    };
     format!("sts.{region}.{suffix}")
 }
 
@@ -59,7 +63,11 @@ mod tests {
         let base = binding(&one, &key, &[7; 32]);
         assert_eq!(base, binding(&one, &key, &[7; 32]));
         assert_eq!(base.len(), 64);
-        for different in [binding(&two, &key, &[7; 32]), binding(&one, &other, &[7; 32]), binding(&one, &key, &[8; 32])] {
+        for different in [
+            binding(&two, &key, &[7; 32]),
+            binding(&one, &other, &[7; 32]),
+            binding(&one, &key, &[8; 32]),
+        ] {
             assert_ne!(base, different);
         }
     }

@@ -115,7 +115,11 @@ impl Sealed {
             hpke::setup_sender::<ChaCha20Poly1305, HkdfSha256, Kem>(&mode, &recipient, &place.info())
                 .map_err(|_| Error::Unusable)?;
         let ciphertext = context.seal(message, b"").map_err(|_| Error::Unusable)?;
-        Ok(Self { sender: sender.public(), encapsulated: encapsulated.to_bytes().into(), ciphertext })
+        Ok(Self {
+            sender: sender.public(),
+            encapsulated: encapsulated.to_bytes().into(),
+            ciphertext,
+        })
     }
 
     /// Opens a message that the holder of [`Sealed::sender`] sealed for `recipient` at this place. Whether that sender
@@ -132,7 +136,10 @@ impl Sealed {
             &place.info(),
         )
         .map_err(|_| Error::NotAuthentic)?;
-        context.open(&self.ciphertext, b"").map(Zeroizing::new).map_err(|_| Error::NotAuthentic)
+        context
+            .open(&self.ciphertext, b"")
+            .map(Zeroizing::new)
+            .map_err(|_| Error::NotAuthentic)
     }
 }
 
@@ -156,7 +163,9 @@ impl PrivateKey {
     /// Reads what [`PrivateKey::to_secret`] wrote.
     pub fn from_secret(secret: &Secret) -> Result<Self, InvalidKey> {
         let raw = Zeroizing::new(bytes::decode_exact::<32>(secret.expose().trim()).ok_or(InvalidKey)?);
-        <Kem as hpke::Kem>::PrivateKey::from_bytes(&raw[..]).map(Self).map_err(|_| InvalidKey)
+        <Kem as hpke::Kem>::PrivateKey::from_bytes(&raw[..])
+            .map(Self)
+            .map_err(|_| InvalidKey)
     }
 }
 
@@ -240,7 +249,12 @@ mod tests {
         }
 
         fn place(&self) -> Place<'_> {
-            Place { call: Call::Claim, audience: &self.audience, instance: &self.instance, answers: None }
+            Place {
+                call: Call::Claim,
+                audience: &self.audience,
+                instance: &self.instance,
+                answers: None,
+            }
         }
 
         fn request(&self) -> Sealed {
@@ -254,7 +268,10 @@ mod tests {
         let request = it.request();
         assert_eq!(request.open(&it.provisioner, &it.place()).unwrap().as_slice(), b"hello");
 
-        let place = Place { answers: Some(request.hash()), ..it.place() };
+        let place = Place {
+            answers: Some(request.hash()),
+            ..it.place()
+        };
         let answer = Sealed::seal(b"world", &it.provisioner, &request.sender, &place).unwrap();
         assert_eq!(answer.open(&it.agent, &place).unwrap().as_slice(), b"world");
     }
@@ -266,12 +283,28 @@ mod tests {
         let other_audience = PrivateKey::generate().public();
         let request = it.request();
         for place in [
-            Place { call: Call::Progress, ..it.place() },
-            Place { instance: &other_instance, ..it.place() },
-            Place { audience: &other_audience, ..it.place() },
-            Place { answers: Some([0; 32]), ..it.place() },
+            Place {
+                call: Call::Progress,
+                ..it.place()
+            },
+            Place {
+                instance: &other_instance,
+                ..it.place()
+            },
+            Place {
+                audience: &other_audience,
+                ..it.place()
+            },
+            Place {
+                answers: Some([0; 32]),
+                ..it.place()
+            },
         ] {
-            assert_eq!(request.open(&it.provisioner, &place).unwrap_err(), Error::NotAuthentic, "{place:?}");
+            assert_eq!(
+                request.open(&it.provisioner, &place).unwrap_err(),
+                Error::NotAuthentic,
+                "{place:?}"
+            );
         }
     }
 
@@ -285,12 +318,18 @@ mod tests {
         for at in 0..honest.ciphertext.len() {
             let mut altered = honest.clone();
             altered.ciphertext[at] ^= 1;
-            assert!(altered.open(&it.provisioner, &it.place()).is_err(), "byte {at} of the ciphertext");
+            assert!(
+                altered.open(&it.provisioner, &it.place()).is_err(),
+                "byte {at} of the ciphertext"
+            );
         }
         for at in 0..32 {
             let mut altered = honest.clone();
             altered.encapsulated[at] ^= 1;
-            assert!(altered.open(&it.provisioner, &it.place()).is_err(), "byte {at} of the encapsulated key");
+            assert!(
+                altered.open(&it.provisioner, &it.place()).is_err(),
+                "byte {at} of the encapsulated key"
+            );
         }
     }
 

@@ -34,7 +34,9 @@ impl FromStr for InstanceId {
         if valid {
             Ok(Self(text.to_owned()))
         } else {
-            Err(InvalidInstanceId(text.chars().take(40).flat_map(char::escape_default).collect()))
+            Err(InvalidInstanceId(
+                text.chars().take(40).flat_map(char::escape_default).collect(),
+            ))
         }
     }
 }
@@ -80,7 +82,9 @@ mod tests {
 
     #[test]
     fn quotes_hostile_text_shortened_and_escaped() {
-        let error = format!("\u{1b}[2J{}", "x".repeat(10_000)).parse::<InstanceId>().unwrap_err();
+        let error = format!("\u{1b}[2J{}", "x".repeat(10_000))
+            .parse::<InstanceId>()
+            .unwrap_err();
         let text = error.to_string();
         assert!(text.len() < 150 && !text.contains('\u{1b}'), "{text}");
     }

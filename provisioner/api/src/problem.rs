@@ -132,7 +132,11 @@ impl Problem {
     /// A refusal for this reason.
     pub fn new(reason: Reason, title: impl Into<String>) -> Self {
         let type_uri = format!("urn:dynk8s:{}:{reason}", reason.kind().slug());
-        Self { type_uri, title: title.into(), status: reason.status() }
+        Self {
+            type_uri,
+            title: title.into(),
+            status: reason.status(),
+        }
     }
 
     /// What the caller shall do; `None` if the type is not one of this protocol's.
@@ -140,7 +144,9 @@ impl Problem {
     /// The kind stands in the type itself, so an old agent obeys a reason that it has never heard of.
     pub fn kind(&self) -> Option<Kind> {
         let (kind, _) = self.type_uri.strip_prefix("urn:dynk8s:")?.split_once(':')?;
-        [Kind::TryAgain, Kind::WaitForOperator, Kind::GiveUp].into_iter().find(|it| it.slug() == kind)
+        [Kind::TryAgain, Kind::WaitForOperator, Kind::GiveUp]
+            .into_iter()
+            .find(|it| it.slug() == kind)
     }
 
     /// Why, if this release knows the reason.
@@ -159,7 +165,11 @@ mod tests {
         for reason in Reason::ALL {
             let text = serde_json::to_string(&Problem::new(reason, "why")).unwrap();
             let problem: Problem = serde_json::from_str(&text).unwrap();
-            assert_eq!((problem.kind(), problem.reason()), (Some(reason.kind()), Some(reason)), "{text}");
+            assert_eq!(
+                (problem.kind(), problem.reason()),
+                (Some(reason.kind()), Some(reason)),
+                "{text}"
+            );
         }
     }
 

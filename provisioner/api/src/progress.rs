@@ -82,7 +82,10 @@ fn bound(text: &mut String) {
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    *text = text[..end].chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
+    *text = text[..end]
+        .chars()
+        .map(|it| if it.is_control() { ' ' } else { it })
+        .collect();
 }
 
 #[cfg(test)]
@@ -109,6 +112,10 @@ mod tests {
         assert_eq!(report.steps[0].name, " [31mjoin");
         assert!(report.steps[0].error.as_ref().unwrap().len() <= MAX_TEXT);
         assert_eq!(report.error.as_deref(), Some("a b"));
-        assert_eq!((report.log.len(), report.log[0].as_str()), (MAX_LINES, "80"), "the last lines are kept");
+        assert_eq!(
+            (report.log.len(), report.log[0].as_str()),
+            (MAX_LINES, "80"),
+            "the last lines are kept"
+        );
     }
 }
