@@ -7,7 +7,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::{InstanceId, PublicKey, VERSION};
+use crate::{InstanceId, PublicKey, VERSION, bytes};
 
 /// The signed header that carries the provisioner's public key in base64.
 pub const AUDIENCE_HEADER: &str = "x-dynk8s-audience";
@@ -48,7 +48,7 @@ pub fn binding(instance: &InstanceId, claim_key: &PublicKey, kubelet_key: &Kubel
     hash.update(format!("dynk8s/{VERSION}\nbinding\n{instance}\n"));
     hash.update(claim_key.as_bytes());
     hash.update(kubelet_key);
-    hash.finalize().iter().map(|it| format!("{it:02x}")).collect()
+    bytes::hex(&hash.finalize())
 }
 
 #[cfg(test)]

@@ -172,7 +172,7 @@ impl PrivateKey {
 impl PublicKey {
     /// The SHA-256 of the key in lowercase hexadecimal, by which a Worker remembers its claimant.
     pub fn fingerprint(&self) -> String {
-        Sha256::digest(self.0).iter().map(|it| format!("{it:02x}")).collect()
+        bytes::hex(&Sha256::digest(self.0))
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8; 32] {

@@ -59,6 +59,7 @@ pub struct Step {
 
 impl Progress {
     /// The report within the protocol's bounds: too much is cut, control characters become spaces.
+    #[must_use]
     pub fn bounded(mut self) -> Self {
         self.steps.truncate(MAX_STEPS);
         for step in &mut self.steps {
