@@ -44,8 +44,8 @@ pub(super) fn with_token(server: &str, authority: &str, token: &str) -> String {
             "name": "lab",
             "cluster": {"server": server, "certificate-authority-data": BASE64_STANDARD.encode(authority)},
         }],
-        "users": [{"name": "service-account", "user": {"token": token}}],
-        "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "service-account"}}],
+        "users": [{"name": "bearer", "user": {"token": token}}],
+        "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "bearer"}}],
         "current-context": "lab",
     })
     .to_string()

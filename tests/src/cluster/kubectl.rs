@@ -13,7 +13,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 const TOKEN_LIFETIME: &str = "--duration=24h";
 
 impl ControlPlane {
-    /// Runs kubectl as the administrator and returns what it prints.
+    /// Runs kubectl and returns what it prints: as the administrator, unless `--kubeconfig` names another.
     pub async fn kubectl(&self, arguments: &[&str]) -> anyhow::Result<String> {
         self.kubectl_with(arguments, b"").await
     }
@@ -36,12 +36,17 @@ impl ControlPlane {
             .kubectl(&["create", "token", name, "-n", namespace, TOKEN_LIFETIME])
             .await
             .with_context(|| format!("failed to get a token of ServiceAccount `{namespace}/{name}`"))?;
-        Ok(kubeconfig::with_token(server, &self.authority()?, token.trim()))
+        self.token_kubeconfig(server, token.trim())
+    }
+
+    /// A kubeconfig with a bearer token, such as a bootstrap token.
+    pub fn token_kubeconfig(&self, server: &str, token: &str) -> anyhow::Result<String> {
+        Ok(kubeconfig::with_token(server, &self.authority()?, token))
     }
 
     async fn kubectl_with(&self, arguments: &[&str], input: &[u8]) -> anyhow::Result<String> {
         let mut command = Command::new(&self.programs.kubectl);
-        command.args(arguments).arg("--kubeconfig").arg(&self.admin);
+        command.args(arguments).env("KUBECONFIG", &self.admin);
         // What kubectl learns of the API is kept with the cluster that it learnt it from.
         command.env("KUBECACHEDIR", self.root.join("kubectl"));
         run(command, input, DEADLINE, &self.spawn).await

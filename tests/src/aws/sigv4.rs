@@ -1,0 +1,252 @@
+//! Verifies AWS Signature Version 4 from a request as it arrived, with nothing of the client's own arithmetic.
+
+use std::collections::BTreeMap;
+
+use axum::http::{HeaderMap, Method, Uri};
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use ring::{digest, hmac};
+
+const ALGORITHM: &str = "AWS4-HMAC-SHA256";
+const TOLERANCE: SignedDuration = SignedDuration::from_mins(15);
+
+/// A request as received.
+#[derive(Debug)]
+pub struct Request<'a> {
+    pub method: &'a Method,
+    pub uri: &'a Uri,
+    pub headers: &'a HeaderMap,
+    pub body: &'a [u8],
+}
+
+/// What a request claims before its signature is checked.
+#[derive(Debug)]
+pub struct Claim {
+    pub access_key_id: String,
+    pub token: Option<String>,
+    date: String,
+    scope: Scope,
+    signed_headers: Vec<String>,
+    signature: String,
+}
+
+#[derive(Debug)]
+struct Scope {
+    date: String,
+    region: String,
+    service: String,
+}
+
+/// Why a request is refused; the names are those that AWS answers with.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Refusal {
+    MissingAuthenticationToken,
+    IncompleteSignature(String),
+    SignatureDoesNotMatch(String),
+}
+
+impl Claim {
+    pub fn read(request: &Request<'_>) -> Result<Self, Refusal> {
+        let authorization = header(request, "authorization")?.ok_or(Refusal::MissingAuthenticationToken)?;
+        let fields = authorization
+            .strip_prefix(ALGORITHM)
+            .ok_or_else(|| Refusal::IncompleteSignature(format!("Authorization header must begin with {ALGORITHM}")))?;
+        let fields: BTreeMap<&str, &str> = fields
+            .split(',')
+            .filter_map(|field| field.trim().split_once('='))
+            .collect();
+        let field = |name: &str| {
+            fields.get(name).copied().ok_or_else(|| {
+                Refusal::IncompleteSignature(format!("Authorization header requires '{name}' parameter"))
+            })
+        };
+        let (access_key_id, scope) = read_credential(field("Credential")?)?;
+        let signed_headers = field("SignedHeaders")?.split(';').map(ToOwned::to_owned).collect();
+        let signature = field("Signature")?.to_owned();
+        let date = header(request, "x-amz-date")?.ok_or_else(|| {
+            Refusal::IncompleteSignature("Authorization header requires existence of 'X-Amz-Date'".to_owned())
+        })?;
+        let token = header(request, "x-amz-security-token")?;
+        Ok(Self {
+            access_key_id,
+            token,
+            date,
+            scope,
+            signed_headers,
+            signature,
+        })
+    }
+
+    /// Checks time, scope and signature with the secret that belongs to the claimed access key.
+    pub fn verify(
+        &self,
+        request: &Request<'_>,
+        secret: &str,
+        region: &str,
+        service: &str,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
+        self.verify_time(now)?;
+        self.verify_scope(region, service)?;
+        let canonical = self.canonical_request(request)?;
+        let Scope { date, region, service } = &self.scope;
+        let text = format!(
+            "{ALGORITHM}\n{}\n{date}/{region}/{service}/aws4_request\n{}",
+            self.date,
+            hash(canonical.as_bytes())
+        );
+        let key = [region.as_str(), service, "aws4_request"]
+            .into_iter()
+            .fold(sign(format!("AWS4{secret}").as_bytes(), date), |key, part| {
+                sign(key.as_ref(), part)
+            });
+        let right = hexadecimal(sign(key.as_ref(), &text).as_ref());
+        if right == self.signature {
+            return Ok(());
+        }
+        Err(Refusal::SignatureDoesNotMatch(
+            "The request signature we calculated does not match the signature you provided.".to_owned(),
+        ))
+    }
+
+    fn verify_time(&self, now: Timestamp) -> Result<(), Refusal> {
+        let date = DateTime::strptime("%Y%m%dT%H%M%SZ", &self.date).and_then(|date| date.to_zoned(TimeZone::UTC));
+        let date = date.map_err(|_| {
+            Refusal::IncompleteSignature(format!("Date must be in ISO-8601 'basic format'. Got '{}'.", self.date))
+        })?;
+        let age = now.duration_since(date.timestamp());
+        if age.abs() <= TOLERANCE {
+            return Ok(());
+        }
+        let word = if age.is_negative() {
+            "Signature not yet current"
+        } else {
+            "Signature expired"
+        };
+        Err(Refusal::SignatureDoesNotMatch(format!("{word}: {}", self.date)))
+    }
+
+    fn verify_scope(&self, region: &str, service: &str) -> Result<(), Refusal> {
+        let day = self.date.get(..8);
+        if day == Some(&self.scope.date) && self.scope.region == region && self.scope.service == service {
+            return Ok(());
+        }
+        Err(Refusal::SignatureDoesNotMatch(format!(
+            "Credential should be scoped to {}/{region}/{service}",
+            day.unwrap_or_default()
+        )))
+    }
+
+    fn canonical_request(&self, request: &Request<'_>) -> Result<String, Refusal> {
+        let headers = self.canonical_headers(request)?;
+        let names = self.signed_headers.join(";");
+        let query = canonical_query(request.uri.query().unwrap_or_default());
+        // The path is signed as sent; the services emulated here have only "/".
+        Ok(format!(
+            "{}\n{}\n{query}\n{headers}\n{names}\n{}",
+            request.method,
+            request.uri.path(),
+            hash(request.body)
+        ))
+    }
+
+    fn canonical_headers(&self, request: &Request<'_>) -> Result<String, Refusal> {
+        let sorted = self.signed_headers.is_sorted_by(|a, b| a < b);
+        if !sorted
+            || self
+                .signed_headers
+                .iter()
+                .any(|name| name.bytes().any(|byte| byte.is_ascii_uppercase()))
+        {
+            return Err(Refusal::IncompleteSignature(
+                "SignedHeaders must be lower-case, sorted and distinct".to_owned(),
+            ));
+        }
+        let must_be_signed = |name: &str| name == "host" || name.starts_with("x-amz-");
+        let present = request.headers.keys().map(axum::http::HeaderName::as_str);
+        if let Some(unsigned) = present
+            .chain(["host"])
+            .find(|name| must_be_signed(name) && !self.signed_headers.iter().any(|it| it == name))
+        {
+            return Err(Refusal::SignatureDoesNotMatch(format!(
+                "'{unsigned}' must be a 'SignedHeader' in the AWS Authorization."
+            )));
+        }
+        let mut text = String::new();
+        for name in &self.signed_headers {
+            let values: Result<Vec<_>, _> = request
+                .headers
+                .get_all(name)
+                .iter()
+                .map(|value| value.to_str().map(fold_spaces))
+                .collect();
+            let values = values.map_err(|_| Refusal::IncompleteSignature(format!("header '{name}' is not text")))?;
+            if values.is_empty() {
+                return Err(Refusal::SignatureDoesNotMatch(format!(
+                    "signed header '{name}' is not in the request"
+                )));
+            }
+            text.push_str(&format!("{name}:{}\n", values.join(",")));
+        }
+        Ok(text)
+    }
+}
+
+fn read_credential(text: &str) -> Result<(String, Scope), Refusal> {
+    let parts: Vec<&str> = text.split('/').collect();
+    let [key, date, region, service, "aws4_request"] = parts.as_slice() else {
+        return Err(Refusal::IncompleteSignature(format!(
+            "Credential must have exactly 5 slash-delimited elements, got '{text}'"
+        )));
+    };
+    let scope = Scope {
+        date: (*date).to_owned(),
+        region: (*region).to_owned(),
+        service: (*service).to_owned(),
+    };
+    Ok(((*key).to_owned(), scope))
+}
+
+fn header(request: &Request<'_>, name: &str) -> Result<Option<String>, Refusal> {
+    let mut values = request.headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(one), None) => one
+            .to_str()
+            .map(|text| Some(text.to_owned()))
+            .map_err(|_| Refusal::IncompleteSignature(format!("header '{name}' is not text"))),
+        (Some(_), Some(_)) => Err(Refusal::IncompleteSignature(format!("header '{name}' is given twice"))),
+    }
+}
+
+fn fold_spaces(value: &str) -> String {
+    value.split_ascii_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Parameters sorted by name and value; they are signed escaped, as they were sent.
+fn canonical_query(query: &str) -> String {
+    let mut parameters: Vec<(&str, &str)> = query
+        .split('&')
+        .filter(|it| !it.is_empty())
+        .map(|it| it.split_once('=').unwrap_or((it, "")))
+        .collect();
+    parameters.sort_unstable();
+    parameters
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect::<Vec<_>>()
+        .join("&")
+}
+
+fn sign(key: &[u8], text: &str) -> hmac::Tag {
+    hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text.as_bytes())
+}
+
+fn hash(bytes: &[u8]) -> String {
+    hexadecimal(digest::digest(&digest::SHA256, bytes).as_ref())
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,129 @@
+//! Keeps the whole lab in namespaces of its own, so that its end, however violent, takes every process, interface and mount with it.
+//!
+//! The process that the user started stays outside: it only waits, and answers a signal by killing the process inside. That one
+//! is the first of its process namespace, so the kernel kills all the others with it.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::process::{self, Child, Command, ExitStatus};
+
+use anyhow::{Context, bail};
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl;
+use nix::sys::signal::{SigSet, Signal};
+use nix::unistd::{getgid, getuid};
+
+use super::command;
+
+/// Set in the environment of the process inside.
+const MARKER: &str = "DYNK8S_LAB_CONTAINED";
+
+/// Where the lab keeps its files: memory that vanishes with it.
+pub const SCRATCH: &str = "/run/lab";
+const TEMPORARY: &str = "/run/lab/tmp";
+
+/// Returns inside new network, mount and process namespaces; must be called first thing in `main`, before any thread exists.
+///
+/// Outside, it does not return: it ends as the process inside ended.
+pub fn enter() -> anyhow::Result<()> {
+    if env::var_os(MARKER).is_some() {
+        return settle().context("failed to prepare the lab's namespaces");
+    }
+    let code = contain()?;
+    #[expect(
+        clippy::exit,
+        reason = "the outer process is only the shell of the inner one and ends with its status"
+    )]
+    process::exit(code)
+}
+
+fn contain() -> anyhow::Result<i32> {
+    let signals: SigSet = [
+        Signal::SIGCHLD,
+        Signal::SIGHUP,
+        Signal::SIGINT,
+        Signal::SIGQUIT,
+        Signal::SIGTERM,
+    ]
+    .into_iter()
+    .collect();
+    signals.thread_block().context("failed to block signals")?;
+    leave_host()?;
+    let program = env::current_exe().context("failed to find the running program")?;
+    let mut inside = Command::new(program)
+        .args(env::args_os().skip(1))
+        .env(MARKER, "1")
+        .env("TMPDIR", TEMPORARY)
+        .spawn()
+        .context("failed to start the lab in its namespaces")?;
+    wait(&mut inside, &signals)
+}
+
+fn leave_host() -> anyhow::Result<()> {
+    let (user, group) = (getuid(), getgid());
+    let namespaces = CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID;
+    if user.is_root() {
+        return unshare(namespaces).context(
+            "failed to make namespaces for the lab: even root may not here, run it where CAP_SYS_ADMIN is granted",
+        );
+    }
+    unshare(namespaces | CloneFlags::CLONE_NEWUSER).context(
+        "failed to make namespaces for the lab: run it as root, or allow unprivileged user namespaces \
+         (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)",
+    )?;
+    for (file, map) in [
+        ("setgroups", "deny".to_owned()),
+        ("uid_map", format!("0 {user} 1")),
+        ("gid_map", format!("0 {group} 1")),
+    ] {
+        let path = Path::new("/proc/self").join(file);
+        fs::write(&path, map).with_context(|| format!("failed to write `{}`", path.display()))?;
+    }
+    Ok(())
+}
+
+fn wait(inside: &mut Child, signals: &SigSet) -> anyhow::Result<i32> {
+    loop {
+        let signal = signals.wait().context("failed to wait for a signal")?;
+        if signal == Signal::SIGCHLD {
+            if let Some(status) = inside.try_wait().context("failed to wait for the lab")? {
+                return Ok(exit_code(status));
+            }
+            continue;
+        }
+        inside.kill().context("failed to kill the lab")?;
+        inside.wait().context("failed to wait for the lab's end")?;
+        return Ok(128 + signal as i32);
+    }
+}
+
+fn exit_code(status: ExitStatus) -> i32 {
+    use std::os::unix::process::ExitStatusExt;
+    status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal))
+        .unwrap_or(1)
+}
+
+fn settle() -> anyhow::Result<()> {
+    if process::id() != 1 {
+        bail!("`{MARKER}` is set outside of a lab: unset it");
+    }
+    prctl::set_pdeathsig(Signal::SIGKILL).context("failed to tie the lab to its starter")?;
+    let none: Option<&str> = None;
+    mount(none, "/", none, MsFlags::MS_PRIVATE | MsFlags::MS_REC, none).context("failed to make mounts private")?;
+    mount(Some("proc"), "/proc", Some("proc"), MsFlags::empty(), none).context("failed to mount `/proc`")?;
+    mount(
+        Some("tmpfs"),
+        "/run",
+        Some("tmpfs"),
+        MsFlags::empty(),
+        Some("mode=755,size=80%"),
+    )
+    .context("failed to mount `/run`")?;
+    fs::create_dir_all(TEMPORARY).with_context(|| format!("failed to create `{TEMPORARY}`"))?;
+    command::run(Command::new("ip").args(["link", "set", "lo", "up"]))?;
+    Ok(())
+}

@@ -1,0 +1,9 @@
+//! What the lab needs of the machine it runs on, and how it leaves that machine as it was.
+
+pub mod command;
+pub mod containment;
+pub mod namespace;
+pub mod process;
+pub mod progress;
+pub mod room;
+pub mod snapshot;

@@ -1,0 +1,100 @@
+//! `dnsmasq` as the resolver of a site, and as its DHCP server where it has one.
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+use crate::host::containment::SCRATCH;
+use crate::host::namespace::Namespace;
+use crate::host::process::Process;
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A running server; what it does not know, does not exist.
+#[derive(Debug)]
+pub struct Dnsmasq {
+    log: PathBuf,
+    reservations: PathBuf,
+    process: Process,
+}
+
+impl Dnsmasq {
+    /// Serves `names` on port 53 of the first of the addresses and of the others; `extra` are further options.
+    pub(super) fn start(
+        namespace: &Namespace,
+        addresses: &[Ipv4Addr],
+        names: &[(&str, Ipv4Addr)],
+        extra: &[String],
+    ) -> anyhow::Result<Self> {
+        let home = Path::new(SCRATCH).join("dnsmasq").join(namespace.name());
+        let reservations = home.join("reservations");
+        fs::create_dir_all(&reservations).with_context(|| format!("failed to create `{}`", reservations.display()))?;
+        let log = home.join("log");
+        let mut command = Command::new("dnsmasq");
+        command.args([
+            "--keep-in-foreground",
+            "--conf-file=/dev/null",
+            "--pid-file=",
+            "--user=root",
+            "--group=root",
+        ]);
+        command.args([
+            "--no-resolv",
+            "--no-hosts",
+            "--bind-interfaces",
+            "--except-interface=lo",
+            "--log-queries",
+            "--log-facility=-",
+        ]);
+        command.arg("--address=/#/");
+        command.args(addresses.iter().map(|address| format!("--listen-address={address}")));
+        command.args(
+            names
+                .iter()
+                .map(|(name, address)| format!("--host-record={name},{address}")),
+        );
+        command.arg(format!("--dhcp-leasefile={}", home.join("leases").display()));
+        command.arg(format!("--dhcp-hostsdir={}", reservations.display()));
+        command.args(extra);
+        let process = Process::start(command, &log, &namespace.spawner())
+            .context("failed to start dnsmasq: install Debian's `dnsmasq-base`")?;
+        let mut server = Self {
+            log,
+            reservations,
+            process,
+        };
+        server.wait_until_ready()?;
+        Ok(server)
+    }
+
+    /// What it was asked and what it answered, one line each.
+    pub fn log(&self) -> anyhow::Result<String> {
+        fs::read_to_string(&self.log).with_context(|| format!("failed to read `{}`", self.log.display()))
+    }
+
+    /// Keeps an address for a network card.
+    pub(super) fn reserve(&self, mac: &str, address: Ipv4Addr) -> anyhow::Result<()> {
+        let file = self.reservations.join(address.to_string());
+        fs::write(&file, format!("{mac},{address}\n")).with_context(|| format!("failed to write `{}`", file.display()))
+    }
+
+    fn wait_until_ready(&mut self) -> anyhow::Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.log()?.contains("started, version") {
+            self.process.check()?;
+            if Instant::now() > deadline {
+                bail!(
+                    "failed to see dnsmasq start within {PATIENCE:?}: see `{}`",
+                    self.log.display()
+                );
+            }
+            sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+}

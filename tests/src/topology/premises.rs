@@ -1,0 +1,78 @@
+//! The premises: a LAN with resolver, the API server's address, and the WireGuard gateway towards the internet.
+
+use std::sync::Arc;
+
+use super::addresses::{
+    API_SERVER, PREMISES_DOMAIN, PREMISES_GATEWAY, PREMISES_PUBLIC, PRIVATE_NAMES, PUBLIC_NAMES, TUNNEL_PORT,
+};
+use super::blockade::Blockade;
+use super::dns::Dnsmasq;
+use super::gateway::Gateway;
+use super::internet::Internet;
+use super::segment::Segment;
+use crate::host::namespace::Namespace;
+use crate::host::room::Room;
+
+/// Nothing from the internet is passed on to the LAN or into the tunnel.
+const FIREWALL: &str = "table inet firewall {
+    chain forward {
+        type filter hook forward priority filter;
+        iifname \"public\" drop
+    }
+}";
+
+/// The premises.
+#[derive(Debug)]
+pub struct Premises {
+    pub gateway: Gateway,
+    dnsmasq: Dnsmasq,
+    lan: Segment,
+}
+
+impl Premises {
+    pub(super) fn build(internet: &Internet) -> anyhow::Result<Self> {
+        let namespace = Arc::new(Namespace::create("onprem")?);
+        namespace.forward_packets()?;
+        internet.connect(&namespace, PREMISES_PUBLIC)?;
+        namespace.nft(FIREWALL)?;
+        let lan = Segment::build(namespace, "lan", &[PREMISES_GATEWAY, API_SERVER], 24)?;
+        let names = [PUBLIC_NAMES.as_slice(), &PRIVATE_NAMES].concat();
+        let dnsmasq = Dnsmasq::start(lan.namespace(), &[PREMISES_GATEWAY], &names, &[])?;
+        let gateway = Gateway::start(lan.namespace().clone())?;
+        Ok(Self { gateway, dnsmasq, lan })
+    }
+
+    /// Where the control plane and the provisioner run.
+    pub fn namespace(&self) -> &Arc<Namespace> {
+        self.lan.namespace()
+    }
+
+    /// What the resolver was asked.
+    pub fn dns_log(&self) -> anyhow::Result<String> {
+        self.dnsmasq.log()
+    }
+
+    /// A file tree for a program on the premises, with the resolver of the LAN.
+    pub fn room(&self, name: &str) -> anyhow::Result<Room> {
+        let room = Room::furnish(name, self.namespace().clone())?;
+        room.write(
+            "/etc/resolv.conf",
+            format!("search {PREMISES_DOMAIN}\nnameserver {PREMISES_GATEWAY}\n"),
+            0o644,
+        )?;
+        Ok(room)
+    }
+
+    /// Lets packets for the public endpoint get lost, as when the line is down.
+    pub fn lose_endpoint(&self) -> anyhow::Result<Blockade> {
+        Blockade::raise(self.namespace().clone(), "iifname \"public\" tcp dport 443")
+    }
+
+    /// Lets packets for the gateway get lost.
+    pub fn lose_gateway(&self) -> anyhow::Result<Blockade> {
+        Blockade::raise(
+            self.namespace().clone(),
+            &format!("iifname \"public\" udp dport {TUNNEL_PORT}"),
+        )
+    }
+}

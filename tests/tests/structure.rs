@@ -1,0 +1,174 @@
+//! The dependency rules of ARCHITECTURE.md, held against what Cargo and the sources say.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
+
+/// What does I/O, keeps a clock, or is a runtime.
+const RIM: [&str; 12] = [
+    "aws-config",
+    "axum",
+    "hyper",
+    "kube",
+    "mio",
+    "nix",
+    "reqwest",
+    "rtnetlink",
+    "rustix",
+    "socket2",
+    "tokio",
+    "zbus",
+];
+
+fn metadata() -> Metadata {
+    MetadataCommand::new()
+        .other_options(["--locked".to_owned(), "--offline".to_owned()])
+        .exec()
+        .unwrap()
+}
+
+/// Everything that a package is built from, itself included, without what only its tests or build scripts use.
+fn closure(metadata: &Metadata, root: &str) -> BTreeSet<String> {
+    let resolve = metadata.resolve.as_ref().unwrap();
+    let name = |id| {
+        metadata
+            .packages
+            .iter()
+            .find(|it| &it.id == id)
+            .unwrap()
+            .name
+            .to_string()
+    };
+    let mut open: Vec<_> = resolve.nodes.iter().filter(|it| name(&it.id) == root).collect();
+    let mut seen = BTreeSet::new();
+    while let Some(node) = open.pop() {
+        if !seen.insert(name(&node.id)) {
+            continue;
+        }
+        let normal = |it: &&cargo_metadata::NodeDep| it.dep_kinds.iter().any(|it| it.kind == DependencyKind::Normal);
+        for dependency in node.deps.iter().filter(normal) {
+            open.extend(resolve.nodes.iter().find(|it| it.id == dependency.pkg));
+        }
+    }
+    assert!(seen.contains(root), "the workspace has a package {root}");
+    seen
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|it| it == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn the_api_does_no_io_and_has_no_runtime() {
+    let dependencies = closure(&metadata(), "dynk8s-api");
+    let rim: Vec<_> = RIM.iter().filter(|it| dependencies.contains(**it)).collect();
+    assert!(rim.is_empty(), "dynk8s-api depends on {rim:?}");
+}
+
+#[test]
+fn agent_and_provisioner_meet_only_in_the_api() {
+    let metadata = metadata();
+    let members: BTreeSet<String> = metadata
+        .workspace_packages()
+        .iter()
+        .map(|it| it.name.to_string())
+        .collect();
+    for root in ["dynk8s-agent", "dynk8s-provisioner"] {
+        let own: BTreeSet<_> = closure(&metadata, root).intersection(&members).cloned().collect();
+        assert_eq!(own, BTreeSet::from([root.to_owned(), "dynk8s-api".to_owned()]));
+    }
+}
+
+#[test]
+fn decisions_import_no_io() {
+    let root = metadata().workspace_root.into_std_path_buf();
+    let decisions: Vec<_> = ["agent/src", "provisioner/src"]
+        .iter()
+        .flat_map(|it| sources(&root.join(it)))
+        .filter(|it| {
+            matches!(
+                it.file_stem().and_then(|it| it.to_str()),
+                Some("plan" | "decide" | "render")
+            )
+        })
+        .collect();
+    assert!(decisions.len() >= 3, "there are decisions to look at: {decisions:?}");
+    for path in decisions {
+        let text = fs::read_to_string(&path).unwrap();
+        for (number, line) in (1..).zip(text.lines()) {
+            let banned = [
+                "tokio::",
+                "kube::",
+                "reqwest::",
+                "axum::",
+                "nix::",
+                "std::fs",
+                "std::process",
+                "std::net::Tcp",
+                "SystemTime::now",
+                "Timestamp::now",
+                "Utc::now",
+                "crate::host",
+            ];
+            let found = banned.iter().find(|it| line.contains(**it));
+            assert!(found.is_none(), "{}:{number} uses {}", path.display(), found.unwrap());
+        }
+    }
+}
+
+#[test]
+fn the_users_crates_are_in_use() {
+    let metadata = metadata();
+    let used: BTreeSet<_> = ["dynk8s-agent", "dynk8s-provisioner"]
+        .iter()
+        .flat_map(|root| {
+            &metadata
+                .packages
+                .iter()
+                .find(|it| it.name == *root)
+                .unwrap()
+                .dependencies
+        })
+        .map(|it| it.name.clone())
+        .collect();
+    for chosen in [
+        "tokio",
+        "reqwest",
+        "serde",
+        "toml",
+        "wireguard-control",
+        "rtnetlink",
+        "nix",
+        "sd-notify",
+        "anyhow",
+        "aws-config",
+    ] {
+        assert!(used.contains(chosen), "{chosen}");
+    }
+}
+
+#[test]
+fn one_lint_table_holds_everywhere() {
+    let metadata = metadata();
+    for package in metadata.workspace_packages() {
+        let manifest = fs::read_to_string(&package.manifest_path).unwrap();
+        assert!(
+            manifest.contains("[lints]\nworkspace = true"),
+            "{}",
+            package.manifest_path
+        );
+    }
+    let root = fs::read_to_string(metadata.workspace_root.join("Cargo.toml")).unwrap();
+    assert!(root.contains("unsafe_code = \"forbid\""));
+}
