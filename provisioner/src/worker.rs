@@ -1,0 +1,261 @@
+//! The Worker: everything that is known of one instance. It holds no secret.
+//!
+//! `serve` writes `announced`, `attested`, `claim`, `contested` and `journey`, and `spec.wished`; `reconcile` writes all
+//! the rest. Each patches its own fields only; what must not be written twice is guarded by the resource version.
+
+use dynk8s_api::progress::Progress;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What shall become of an instance.
+#[derive(Clone, Debug, PartialEq, Eq, CustomResource, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "dynk8s.du5t1n.me",
+    version = "v1alpha1",
+    kind = "Worker",
+    namespaced,
+    status = "WorkerStatus",
+    derive = "PartialEq",
+    category = "dynk8s",
+    printcolumn = r#"{"name":"Phase","type":"string","jsonPath":".status.phase"}"#,
+    printcolumn = r#"{"name":"Node","type":"string","jsonPath":".status.node.name"}"#,
+    printcolumn = r#"{"name":"Key","type":"string","jsonPath":".status.key"}"#,
+    printcolumn = r#"{"name":"Type","type":"string","jsonPath":".status.node.instanceType"}"#,
+    printcolumn = r#"{"name":"Zone","type":"string","jsonPath":".status.node.zone"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#
+)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkerSpec {
+    /// The EC2 instance id; also the Worker's name.
+    #[schemars(regex(pattern = r"^i-([0-9a-f]{8}|[0-9a-f]{17})$"))]
+    pub instance_id: String,
+    /// The wished-for end.
+    pub wished: Wish,
+}
+
+/// What an instance shall be in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Wish {
+    /// A node.
+    Running,
+    /// Gone, with everything that it had.
+    Gone,
+}
+
+/// What is known of an instance.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct WorkerStatus {
+    /// Where it stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
+    /// What SNS said last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub announced: Option<Announced>,
+    /// What STS confirmed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attested: Option<Attested>,
+    /// The claim that was proven first; it binds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Claim>,
+    /// When a valid proof came with another claim key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contested: Option<Timestamp>,
+    /// What the agent reported. Advice only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub journey: Option<Journey>,
+    /// The generation of the join: 1 first, one more after each reset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generation: Option<u32>,
+    /// The name of the key Secret that the instance has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// The bootstrap token of this generation, as long as it exists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<Token>,
+    /// The Node, as long as it exists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<Node>,
+    /// When the Node was first seen Ready; from then on secrets are not handed out again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub joined: Option<Timestamp>,
+    /// When token and Node were gone and the key's cool-down began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub released: Option<Timestamp>,
+    /// When the key was free again: from here on this is a tombstone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buried: Option<Timestamp>,
+    /// `Announced`, `Claimed`, `KeyAssigned`, `Joined`, each with a reason and a sentence.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+}
+
+/// Where an instance stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Phase {
+    /// Known, nothing proven.
+    Announced,
+    /// Proven, and waiting for a key.
+    Waiting,
+    /// Has its key and its token.
+    Joining,
+    /// Its Node is Ready.
+    Ready,
+    /// AWS says that it is stopping or stopped; everything is kept, nothing is handed out.
+    Stopped,
+    /// Two claims contradict each other.
+    Failed,
+    /// Being released.
+    Releasing,
+    /// Released; the name is kept so that a late message cannot raise it.
+    Gone,
+}
+
+/// An EC2 state change, as SNS brought it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Announced {
+    /// EC2's own word.
+    pub state: State,
+    /// The account of the instance.
+    pub account: String,
+    /// The region of the instance.
+    pub region: String,
+    /// The event's time; an older event never overwrites a newer one.
+    pub time: Timestamp,
+}
+
+/// The states of an instance (EC2 user guide, "Instance lifecycle").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    Pending,
+    Running,
+    Stopping,
+    Stopped,
+    ShuttingDown,
+    Terminated,
+}
+
+/// An identity that STS confirmed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Attested {
+    /// The account that the instance identity role belongs to.
+    pub account: String,
+    /// The region whose STS was asked.
+    pub region: String,
+    /// When it was confirmed first.
+    pub time: Timestamp,
+}
+
+/// The claim that binds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Claim {
+    /// The agent's public claim key, base64.
+    pub key: String,
+    /// SHA-256 of the kubelet's first public key (DER `SubjectPublicKeyInfo`), base64.
+    pub kubelet_key: String,
+    /// The kubelet's version.
+    pub kubelet_version: String,
+    /// The last generation that the agent says it has reset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reset: Option<u32>,
+    /// When it was made.
+    pub time: Timestamp,
+}
+
+/// A bootstrap token, without its secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Token {
+    /// The public half.
+    pub id: String,
+    /// The generation that it belongs to.
+    pub generation: u32,
+    /// When it expires by itself.
+    pub expires: Timestamp,
+}
+
+/// A Node object of ours.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// Its UID, so that only this very Node is deleted.
+    pub uid: String,
+    /// Whether its condition Ready was True.
+    pub ready: bool,
+    /// Label `node.kubernetes.io/instance-type`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instance_type: Option<String>,
+    /// The zone in its provider id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+}
+
+/// The agent's own account of its journey.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Journey {
+    /// `running`, `ready` or `failed`.
+    pub outcome: String,
+    /// The steps that have begun.
+    pub steps: Vec<Step>,
+    /// On failure, the one line that says why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// On failure, the last lines of the log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub log: Vec<String>,
+    /// When it was reported.
+    pub time: Timestamp,
+}
+
+/// One step of a journey.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    pub name: String,
+    /// Milliseconds from the journey's start.
+    pub started_ms: u64,
+    /// Milliseconds that it took, once it has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elapsed_ms: Option<u64>,
+    pub attempts: u32,
+    /// Why the last try failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl Journey {
+    /// A report, cut to the protocol's bounds.
+    pub fn of(report: Progress, time: Timestamp) -> Self {
+        let report = report.bounded();
+        let outcome = match report.outcome {
+            dynk8s_api::progress::Outcome::Running => "running",
+            dynk8s_api::progress::Outcome::Ready => "ready",
+            dynk8s_api::progress::Outcome::Failed => "failed",
+        };
+        let step = |it: dynk8s_api::progress::Step| Step {
+            name: it.name,
+            started_ms: it.started_ms,
+            elapsed_ms: it.elapsed_ms,
+            attempts: it.attempts,
+            error: it.error,
+        };
+        Self {
+            outcome: outcome.to_owned(),
+            steps: report.steps.into_iter().map(step).collect(),
+            error: report.error,
+            log: report.log,
+            time,
+        }
+    }
+}
