@@ -128,7 +128,7 @@ fn eventually(what: &str, mut happened: impl FnMut() -> anyhow::Result<bool>) ->
 }
 
 fn bootstrap_token_authenticates(cluster: &Cluster) -> anyhow::Result<()> {
-    cluster.create_token("aaaaaa", Duration::from_secs(600))?;
+    cluster.create_token("aaaaaa", Duration::from_mins(10))?;
     let kubeconfig = cluster.token_kubeconfig("aaaaaa")?;
     // The authenticator learns of a new token by a watch.
     eventually("the token is known", || {
@@ -184,7 +184,7 @@ fn join_finds_its_configuration(cluster: &Cluster) -> anyhow::Result<()> {
 }
 
 fn cluster_info_is_signed_for_a_token(cluster: &Cluster) -> anyhow::Result<()> {
-    cluster.create_token("dddddd", Duration::from_secs(600))?;
+    cluster.create_token("dddddd", Duration::from_mins(10))?;
     let info = || cluster.json(&["get", "configmap", "-n", "kube-public", "cluster-info"]);
     eventually("cluster-info is signed", || {
         Ok(info()?["data"]["jws-kubeconfig-dddddd"].is_string())

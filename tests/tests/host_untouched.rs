@@ -50,7 +50,7 @@ fn lab(ends: bool) -> anyhow::Result<()> {
     room.write("/etc/dynk8s/mark", "mine", 0o600)?;
     announce();
     if !ends {
-        sleep(Duration::from_secs(600));
+        sleep(Duration::from_mins(10));
     }
     Ok(())
 }

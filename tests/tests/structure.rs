@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
+use anyhow::Context;
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, NodeDep};
 
 /// What does I/O, keeps a clock, or is a runtime.
 const RIM: [&str; 12] = [
@@ -22,80 +23,73 @@ const RIM: [&str; 12] = [
     "zbus",
 ];
 
-fn metadata() -> Metadata {
-    MetadataCommand::new()
-        .other_options(["--locked".to_owned(), "--offline".to_owned()])
-        .exec()
-        .unwrap()
+fn metadata() -> anyhow::Result<Metadata> {
+    let options = ["--locked".to_owned(), "--offline".to_owned()];
+    Ok(MetadataCommand::new().other_options(options).exec()?)
 }
 
 /// Everything that a package is built from, itself included, without what only its tests or build scripts use.
-fn closure(metadata: &Metadata, root: &str) -> BTreeSet<String> {
-    let resolve = metadata.resolve.as_ref().unwrap();
-    let name = |id| {
-        metadata
-            .packages
-            .iter()
-            .find(|it| &it.id == id)
-            .unwrap()
-            .name
-            .to_string()
-    };
-    let mut open: Vec<_> = resolve.nodes.iter().filter(|it| name(&it.id) == root).collect();
+fn closure(metadata: &Metadata, root: &str) -> anyhow::Result<BTreeSet<String>> {
+    let resolve = metadata.resolve.as_ref().context("the metadata are not resolved")?;
+    let node = |id| resolve.nodes.iter().find(|it| &it.id == id);
+    let packages = metadata.workspace_packages();
+    let member = packages.iter().find(|it| it.name == root).context("no such member")?;
+    let mut open: Vec<_> = node(&member.id).into_iter().collect();
     let mut seen = BTreeSet::new();
-    while let Some(node) = open.pop() {
-        if !seen.insert(name(&node.id)) {
+    while let Some(next) = open.pop() {
+        if !seen.insert(metadata[&next.id].name.to_string()) {
             continue;
         }
-        let normal = |it: &&cargo_metadata::NodeDep| it.dep_kinds.iter().any(|it| it.kind == DependencyKind::Normal);
-        for dependency in node.deps.iter().filter(normal) {
-            open.extend(resolve.nodes.iter().find(|it| it.id == dependency.pkg));
-        }
+        let normal = |it: &&NodeDep| it.dep_kinds.iter().any(|it| it.kind == DependencyKind::Normal);
+        open.extend(next.deps.iter().filter(normal).filter_map(|it| node(&it.pkg)));
     }
-    assert!(seen.contains(root), "the workspace has a package {root}");
-    seen
+    Ok(seen)
 }
 
-fn sources(folder: &Path) -> Vec<PathBuf> {
+fn sources(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        let path = entry.path();
+    for entry in fs::read_dir(folder).with_context(|| format!("failed to list `{}`", folder.display()))? {
+        let path = entry?.path();
         if path.is_dir() {
-            found.extend(sources(&path));
+            found.extend(sources(&path)?);
         } else if path.extension().is_some_and(|it| it == "rs") {
             found.push(path);
         }
     }
-    found
+    Ok(found)
 }
 
 #[test]
 fn the_api_does_no_io_and_has_no_runtime() {
-    let dependencies = closure(&metadata(), "dynk8s-api");
+    let dependencies = closure(&metadata().unwrap(), "dynk8s-api").unwrap();
     let rim: Vec<_> = RIM.iter().filter(|it| dependencies.contains(**it)).collect();
     assert!(rim.is_empty(), "dynk8s-api depends on {rim:?}");
 }
 
 #[test]
 fn agent_and_provisioner_meet_only_in_the_api() {
-    let metadata = metadata();
+    let metadata = metadata().unwrap();
     let members: BTreeSet<String> = metadata
         .workspace_packages()
         .iter()
         .map(|it| it.name.to_string())
         .collect();
     for root in ["dynk8s-agent", "dynk8s-provisioner"] {
-        let own: BTreeSet<_> = closure(&metadata, root).intersection(&members).cloned().collect();
+        let own: BTreeSet<_> = closure(&metadata, root)
+            .unwrap()
+            .intersection(&members)
+            .cloned()
+            .collect();
         assert_eq!(own, BTreeSet::from([root.to_owned(), "dynk8s-api".to_owned()]));
     }
 }
 
 #[test]
 fn decisions_import_no_io() {
-    let root = metadata().workspace_root.into_std_path_buf();
+    let root = metadata().unwrap().workspace_root.into_std_path_buf();
     let decisions: Vec<_> = ["agent/src", "provisioner/src"]
         .iter()
-        .flat_map(|it| sources(&root.join(it)))
+        .flat_map(|it| sources(&root.join(it)).unwrap())
         .filter(|it| {
             matches!(
                 it.file_stem().and_then(|it| it.to_str()),
@@ -129,7 +123,7 @@ fn decisions_import_no_io() {
 
 #[test]
 fn the_users_crates_are_in_use() {
-    let metadata = metadata();
+    let metadata = metadata().unwrap();
     let used: BTreeSet<_> = ["dynk8s-agent", "dynk8s-provisioner"]
         .iter()
         .flat_map(|root| {
@@ -160,7 +154,7 @@ fn the_users_crates_are_in_use() {
 
 #[test]
 fn one_lint_table_holds_everywhere() {
-    let metadata = metadata();
+    let metadata = metadata().unwrap();
     for package in metadata.workspace_packages() {
         let manifest = fs::read_to_string(&package.manifest_path).unwrap();
         assert!(

@@ -173,7 +173,7 @@ impl Claim {
                 "'{unsigned}' must be a 'SignedHeader' in the AWS Authorization."
             )));
         }
-        let mut text = String::new();
+        let mut lines = Vec::new();
         for name in &self.signed_headers {
             let values: Result<Vec<_>, _> = request
                 .headers
@@ -187,9 +187,9 @@ impl Claim {
                     "signed header '{name}' is not in the request"
                 )));
             }
-            text.push_str(&format!("{name}:{}\n", values.join(",")));
+            lines.push(format!("{name}:{}\n", values.join(",")));
         }
-        Ok(text)
+        Ok(lines.concat())
     }
 }
 
@@ -248,5 +248,7 @@ fn hash(bytes: &[u8]) -> String {
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes
+        .iter()
+        .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }

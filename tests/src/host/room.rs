@@ -35,10 +35,11 @@ impl Room {
             fs::create_dir_all(home.join(folder)).with_context(|| format!("failed to create `{}`", home.display()))?;
         }
         overlay(&home).with_context(|| format!("failed to mount an overlay of `/` at `{}`", root.display()))?;
-        let room = Self { namespace, root };
-        room.mount_system()
+        let furnished = Self { namespace, root };
+        furnished
+            .mount_system()
             .with_context(|| format!("failed to furnish room `{name}`"))?;
-        Ok(room)
+        Ok(furnished)
     }
 
     pub fn namespace(&self) -> &Namespace {

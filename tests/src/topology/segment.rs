@@ -21,13 +21,13 @@ impl Segment {
         addresses: &[Ipv4Addr],
         prefix: u8,
     ) -> anyhow::Result<Self> {
-        let mut batch = format!("link add {bridge} type bridge\nlink set {bridge} up\n");
-        let mut length = prefix;
-        for address in addresses {
-            batch.push_str(&format!("address add {address}/{length} dev {bridge}\n"));
-            length = 32;
-        }
-        namespace.ip(&batch)?;
+        let lengths = std::iter::once(prefix).chain(std::iter::repeat(32));
+        let given = addresses
+            .iter()
+            .zip(lengths)
+            .map(|(address, length)| format!("address add {address}/{length} dev {bridge}\n"));
+        let made = format!("link add {bridge} type bridge\nlink set {bridge} up\n");
+        namespace.ip(&std::iter::once(made).chain(given).collect::<String>())?;
         Ok(Self {
             namespace,
             bridge,

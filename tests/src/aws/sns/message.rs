@@ -75,7 +75,7 @@ impl Message {
         fields.extend([("TopicArn", self.topic.as_str()), ("Type", self.kind.as_str())]);
         fields
             .into_iter()
-            .map(|(name, value)| format!("{name}\n{value}\n"))
+            .flat_map(|(name, value)| [name, "\n", value, "\n"])
             .collect()
     }
 
