@@ -5,7 +5,7 @@ use std::io;
 use std::panic;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use anyhow::Context;
@@ -80,6 +80,18 @@ impl Namespace {
             .expect("runtime lives as long as its namespace")
             .handle()
             .clone()
+    }
+
+    /// Runs `work` on that runtime and waits for it, which no thread of a runtime may do.
+    pub fn wait_for<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> anyhow::Result<T> {
+        let (done, waiting) = mpsc::channel();
+        self.tokio().spawn(async move {
+            // Nobody waits any longer, if this fails.
+            let _ = done.send(work.await);
+        });
+        waiting
+            .recv()
+            .with_context(|| format!("failed to finish work in namespace `{}`", self.name))
     }
 
     /// Applies lines of `ip -batch`.

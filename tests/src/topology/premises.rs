@@ -13,13 +13,21 @@ use super::segment::Segment;
 use crate::host::namespace::Namespace;
 use crate::host::room::Room;
 
-/// Nothing from the internet is passed on to the LAN or into the tunnel.
-const FIREWALL: &str = "table inet firewall {
-    chain forward {
-        type filter hook forward priority filter;
-        iifname \"public\" drop
-    }
-}";
+/// Nothing from the internet is passed on to the LAN or into the tunnel, nor to an address that is not the public one.
+fn firewall() -> String {
+    format!(
+        "table inet firewall {{
+            chain input {{
+                type filter hook input priority filter;
+                iifname \"public\" ip daddr != {PREMISES_PUBLIC} drop
+            }}
+            chain forward {{
+                type filter hook forward priority filter;
+                iifname \"public\" drop
+            }}
+        }}"
+    )
+}
 
 /// The premises.
 #[derive(Debug)]
@@ -34,7 +42,7 @@ impl Premises {
         let namespace = Arc::new(Namespace::create("onprem")?);
         namespace.forward_packets()?;
         internet.connect(&namespace, PREMISES_PUBLIC)?;
-        namespace.nft(FIREWALL)?;
+        namespace.nft(&firewall())?;
         let lan = Segment::build(namespace, "lan", &[PREMISES_GATEWAY, API_SERVER], 24)?;
         let names = [PUBLIC_NAMES.as_slice(), &PRIVATE_NAMES].concat();
         let dnsmasq = Dnsmasq::start(lan.namespace(), &[PREMISES_GATEWAY], &names, &[])?;

@@ -18,6 +18,10 @@ const TRANSLATION: &str = "table ip translation {
         type nat hook postrouting priority srcnat;
         oifname \"public\" masquerade
     }
+    chain forward {
+        type filter hook forward priority filter;
+        iifname \"public\" ct state new drop
+    }
 }";
 
 /// The VPC with its one subnet.
