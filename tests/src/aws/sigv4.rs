@@ -252,3 +252,38 @@ fn hexadecimal(bytes: &[u8]) -> String {
         .iter()
         .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// "get-vanilla" of the vectors that AWS publishes for Signature Version 4.
+    #[test]
+    fn the_published_example_verifies() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("host", "example.amazonaws.com"),
+            ("x-amz-date", "20150830T123600Z"),
+            (
+                "authorization",
+                "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, SignedHeaders=host;x-amz-date, \
+                 Signature=5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31",
+            ),
+        ] {
+            headers.insert(name, value.parse().unwrap());
+        }
+        let request = Request {
+            method: &Method::GET,
+            uri: &Uri::from_static("/"),
+            headers: &headers,
+            body: b"",
+        };
+        let claim = Claim::read(&request).unwrap();
+        let verify = |secret, time: &str| claim.verify(&request, secret, "us-east-1", "service", time.parse().unwrap());
+        let secret = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY";
+        assert_eq!(verify(secret, "2015-08-30T12:51:00Z"), Ok(()));
+        assert!(verify("another", "2015-08-30T12:51:00Z").is_err());
+        assert!(verify(secret, "2015-08-30T12:51:01Z").is_err());
+        assert!(verify(secret, "2015-08-30T12:20:59Z").is_err());
+    }
+}

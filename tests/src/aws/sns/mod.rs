@@ -1,17 +1,17 @@
 //! The Simple Notification Service: one topic, its subscriptions over HTTPS, and deliveries that are tried again as AWS tries them.
 
 mod api;
+mod delivery;
 pub mod message;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use axum::Router;
 use axum::http::StatusCode;
 use jiff::Timestamp;
 use rsa::PrivateKey;
-use tokio::time::sleep;
 use url::Url;
 use uuid::Uuid;
 
@@ -178,90 +178,6 @@ impl Sns {
         message.sign(&self.inner.key);
     }
 
-    /// Delivers a message to every confirmed endpoint; the same one again is a redelivery.
-    pub async fn deliver(&self, message: &Message) -> anyhow::Result<()> {
-        for endpoint in self.confirmed() {
-            self.deliver_to(&endpoint, message).await?;
-        }
-        Ok(())
-    }
-
-    /// Delivers to one endpoint, confirmed or not, by the retry policy.
-    pub async fn deliver_to(&self, endpoint: &Url, message: &Message) -> anyhow::Result<()> {
-        let policy = self.policy().clone();
-        for attempt in 0..=policy.retries {
-            if attempt > 0 {
-                sleep(policy.pause).await;
-            }
-            let outcome = self
-                .post(endpoint, message.kind, &message.id, message.body(), false)
-                .await;
-            let delivery = Delivery {
-                message: message.id.clone(),
-                kind: message.kind,
-                endpoint: endpoint.clone(),
-                attempt,
-                outcome,
-            };
-            self.inner.deliveries.push(delivery.clone());
-            match delivery.outcome {
-                Ok(status) if status.is_success() => return Ok(()),
-                Ok(status) if status.is_client_error() => {
-                    bail!("failed to deliver to {endpoint}: it refuses with {status}")
-                }
-                Ok(_) | Err(_) => {}
-            }
-        }
-        bail!(
-            "failed to deliver to {endpoint}: {:?}",
-            self.inner.deliveries.entries().last().map(|last| last.outcome.clone())
-        )
-    }
-
-    /// Delivers the bare text, as a subscription with raw delivery does; the endpoint's status.
-    pub async fn deliver_raw(&self, endpoint: &Url, text: &str) -> Result<StatusCode, String> {
-        self.post(
-            endpoint,
-            Kind::Notification,
-            &Uuid::new_v4().to_string(),
-            text.to_owned(),
-            true,
-        )
-        .await
-    }
-
-    async fn post(&self, endpoint: &Url, kind: Kind, id: &str, body: String, raw: bool) -> Result<StatusCode, String> {
-        let patience = self.policy().patience;
-        let mut request = self
-            .inner
-            .client
-            .post(endpoint.clone())
-            .timeout(patience)
-            .header("content-type", "text/plain; charset=UTF-8")
-            .header("user-agent", "Amazon Simple Notification Service Agent")
-            .header("x-amz-sns-message-type", kind.as_str())
-            .header("x-amz-sns-message-id", id)
-            .header("x-amz-sns-topic-arn", self.topic());
-        if kind != Kind::SubscriptionConfirmation
-            && let Some(arn) = self
-                .subscriptions()
-                .iter()
-                .find(|it| it.endpoint == *endpoint)
-                .map(|it| it.arn.clone())
-        {
-            request = request.header("x-amz-sns-subscription-arn", arn);
-        }
-        if raw {
-            request = request.header("x-amz-sns-rawdelivery", "true");
-        }
-        request
-            .body(body)
-            .send()
-            .await
-            .map(|answer| answer.status())
-            .map_err(|error| chain(&error))
-    }
-
     fn draft(&self, kind: Kind) -> Message {
         let host = self.host();
         let arn = self
@@ -286,25 +202,7 @@ impl Sns {
         message
     }
 
-    fn confirmed(&self) -> Vec<Url> {
-        self.subscriptions()
-            .iter()
-            .filter(|it| it.confirmed)
-            .map(|it| it.endpoint.clone())
-            .collect()
-    }
-
     fn subscriptions(&self) -> MutexGuard<'_, Vec<Subscription>> {
         self.inner.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }

@@ -1,5 +1,7 @@
 //! The instance metadata service, version 2 only: a session token first, then the tree of the instance that asks.
 
+mod tree;
+
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,11 +11,9 @@ use axum::Router;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use jiff::Timestamp;
-use serde_json::json;
 use tokio::time::sleep;
 
-use super::cloud::{Cloud, Instance, hexadecimal};
+use super::cloud::{Cloud, hexadecimal};
 use super::journal::Journal;
 
 const TOKEN: &str = "x-aws-ec2-metadata-token";
@@ -57,7 +57,6 @@ pub struct Imds {
 struct Token {
     holder: std::net::IpAddr,
     expires: Instant,
-    ttl: u32,
 }
 
 impl Imds {
@@ -138,7 +137,6 @@ impl Imds {
             Token {
                 holder: from.ip(),
                 expires,
-                ttl,
             },
         );
         ([(TOKEN_TTL, ttl.to_string())], token).into_response()
@@ -147,91 +145,8 @@ impl Imds {
     fn admits(&self, from: SocketAddr, headers: &HeaderMap) -> bool {
         let shown = headers.get(TOKEN).and_then(|value| value.to_str().ok());
         let known = shown.and_then(|token| self.tokens().get(token).copied());
-        let valid =
-            known.is_some_and(|token| token.holder == from.ip() && token.expires > Instant::now() && token.ttl > 0);
+        let valid = known.is_some_and(|token| token.holder == from.ip() && token.expires > Instant::now());
         valid && !take_one(&mut self.faults().refuse_tokens)
-    }
-
-    /// The document at `path`; `None` where the tree has nothing.
-    fn read(&self, instance: &Instance, path: &str) -> Option<String> {
-        if path.strip_suffix('/').unwrap_or(path) == "/latest" || path == "/" {
-            return Some(if path == "/" { "latest" } else { "dynamic\nmeta-data" }.to_owned());
-        }
-        let path = path.strip_prefix("/latest/")?;
-        let leaves = self.tree(instance);
-        let credentials = path.starts_with("meta-data/identity-credentials/ec2/security-credentials");
-        if credentials && self.faults().without_credentials {
-            return None;
-        }
-        leaves
-            .iter()
-            .find(|(name, _)| name == path)
-            .map(|(_, text)| text.clone())
-            .or_else(|| list(&leaves, path))
-    }
-
-    fn tree(&self, instance: &Instance) -> Vec<(String, String)> {
-        let leaves = [
-            ("dynamic/instance-identity/document", self.identity_document(instance)),
-            ("meta-data/ami-id", instance.image.clone()),
-            ("meta-data/identity-credentials/ec2/info", self.identity_info()),
-            (
-                "meta-data/identity-credentials/ec2/security-credentials/ec2-instance",
-                self.credentials(instance),
-            ),
-            ("meta-data/instance-id", instance.id.clone()),
-            ("meta-data/instance-life-cycle", instance.lifecycle.as_str().to_owned()),
-            ("meta-data/instance-type", instance.kind.clone()),
-            ("meta-data/local-hostname", host_name(instance, self.cloud.region())),
-            ("meta-data/local-ipv4", instance.address.to_string()),
-            ("meta-data/mac", instance.mac.clone()),
-            ("meta-data/placement/availability-zone", instance.zone.clone()),
-            ("meta-data/placement/region", self.cloud.region().to_owned()),
-            ("meta-data/services/domain", "amazonaws.com".to_owned()),
-            ("meta-data/services/partition", "aws".to_owned()),
-        ];
-        leaves.into_iter().map(|(path, text)| (path.to_owned(), text)).collect()
-    }
-
-    fn identity_document(&self, instance: &Instance) -> String {
-        let document = json!({
-            "accountId": self.cloud.account(),
-            "architecture": "x86_64",
-            "availabilityZone": instance.zone,
-            "billingProducts": null,
-            "devpayProductCodes": null,
-            "marketplaceProductCodes": null,
-            "imageId": instance.image,
-            "instanceId": instance.id,
-            "instanceType": instance.kind,
-            "kernelId": null,
-            "pendingTime": seconds(instance.launched),
-            "privateIp": instance.address,
-            "ramdiskId": null,
-            "region": self.cloud.region(),
-            "version": "2017-09-30",
-        });
-        format!("{document:#}")
-    }
-
-    fn identity_info(&self) -> String {
-        let info =
-            json!({ "Code": "Success", "LastUpdated": seconds(Timestamp::now()), "AccountId": self.cloud.account() });
-        format!("{info:#}")
-    }
-
-    fn credentials(&self, instance: &Instance) -> String {
-        let credentials = self.cloud.credentials_of(&instance.id);
-        let answer = json!({
-            "Code": "Success",
-            "LastUpdated": seconds(credentials.issued),
-            "Type": "AWS-HMAC",
-            "AccessKeyId": credentials.access_key_id,
-            "SecretAccessKey": credentials.secret_access_key,
-            "Token": credentials.token,
-            "Expiration": seconds(credentials.expires),
-        });
-        format!("{answer:#}")
     }
 }
 
@@ -247,28 +162,6 @@ async fn answer(State(imds): State<Imds>, ConnectInfo(from): ConnectInfo<SocketA
         status: response.status(),
     });
     response
-}
-
-/// The names below a folder, folders with a slash, as AWS lists them.
-fn list(leaves: &[(String, String)], folder: &str) -> Option<String> {
-    let prefix = format!("{}/", folder.trim_end_matches('/'));
-    let below = leaves.iter().filter_map(|(path, _)| path.strip_prefix(&prefix));
-    let mut names: Vec<String> = below
-        .map(|rest| rest.split_inclusive('/').next().unwrap_or(rest).to_owned())
-        .collect();
-    names.dedup();
-    (!names.is_empty()).then(|| names.join("\n"))
-}
-
-fn host_name(instance: &Instance, region: &str) -> String {
-    format!(
-        "ip-{}.{region}.compute.internal",
-        instance.address.to_string().replace('.', "-")
-    )
-}
-
-fn seconds(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 fn take_one(count: &mut u32) -> bool {

@@ -1,5 +1,7 @@
 //! The Security Token Service as far as `GetCallerIdentity`: it believes nobody whose signature it cannot compute itself.
 
+mod answer;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,9 +12,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
-use serde_json::json;
 use tokio::time::sleep;
-use uuid::Uuid;
 
 use super::cloud::{Cloud, Credentials};
 use super::journal::Journal;
@@ -20,7 +20,6 @@ use super::sigv4::{self, Claim, Refusal};
 
 const BODY_LIMIT: usize = 64 * 1024;
 const VERSION: &str = "2011-06-15";
-const NAMESPACE: &str = "https://sts.amazonaws.com/doc/2011-06-15/";
 
 /// What the service does wrong until told otherwise.
 #[derive(Debug, Default)]
@@ -223,7 +222,7 @@ async fn answer(State(sts): State<Sts>, request: Request) -> Response {
     if let Some(replacement) = sts.faults().replace.clone() {
         return replacement.into_response();
     }
-    render(&result, wants_json)
+    answer::render(&result, wants_json)
 }
 
 fn check_action(method: &Method, uri: &Uri, body: &[u8]) -> Result<(), Failure> {
@@ -245,52 +244,4 @@ fn check_action(method: &Method, uri: &Uri, body: &[u8]) -> Result<(), Failure> 
         parameter("Version").unwrap_or("NO_VERSION_SPECIFIED")
     );
     Err(Failure::new(StatusCode::BAD_REQUEST, "InvalidAction", &message))
-}
-
-fn render(result: &Result<Identity, Failure>, wants_json: bool) -> Response {
-    let id = Uuid::new_v4();
-    let (status, text) = match (result, wants_json) {
-        (Ok(identity), true) => (StatusCode::OK, identity_json(identity, id)),
-        (Ok(identity), false) => (StatusCode::OK, identity_xml(identity, id)),
-        (Err(failure), true) => (failure.status, failure_json(failure, id)),
-        (Err(failure), false) => (failure.status, failure_xml(failure, id)),
-    };
-    let kind = if wants_json { "application/json" } else { "text/xml" };
-    (
-        status,
-        [
-            (header::CONTENT_TYPE.as_str(), kind.to_owned()),
-            ("x-amzn-requestid", id.to_string()),
-        ],
-        text,
-    )
-        .into_response()
-}
-
-fn identity_json(Identity { arn, user, account }: &Identity, id: Uuid) -> String {
-    json!({ "GetCallerIdentityResponse": {
-        "GetCallerIdentityResult": { "Account": account, "Arn": arn, "UserId": user },
-        "ResponseMetadata": { "RequestId": id.to_string() },
-    } })
-    .to_string()
-}
-
-fn identity_xml(Identity { arn, user, account }: &Identity, id: Uuid) -> String {
-    format!(
-        "<GetCallerIdentityResponse xmlns=\"{NAMESPACE}\">\n  <GetCallerIdentityResult>\n    <Arn>{arn}</Arn>\n    \
-         <UserId>{user}</UserId>\n    <Account>{account}</Account>\n  </GetCallerIdentityResult>\n  <ResponseMetadata>\n    \
-         <RequestId>{id}</RequestId>\n  </ResponseMetadata>\n</GetCallerIdentityResponse>\n"
-    )
-}
-
-fn failure_json(Failure { code, message, .. }: &Failure, id: Uuid) -> String {
-    json!({ "Error": { "Code": code, "Message": message, "Type": "Sender" }, "RequestId": id.to_string() }).to_string()
-}
-
-fn failure_xml(Failure { code, message, .. }: &Failure, id: Uuid) -> String {
-    let message = message.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    format!(
-        "<ErrorResponse xmlns=\"{NAMESPACE}\">\n  <Error>\n    <Type>Sender</Type>\n    <Code>{code}</Code>\n    \
-         <Message>{message}</Message>\n  </Error>\n  <RequestId>{id}</RequestId>\n</ErrorResponse>\n"
-    )
 }
