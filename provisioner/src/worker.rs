@@ -10,6 +10,12 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The API version of Workers, as an owner reference names it.
+pub const API_VERSION: &str = "dynk8s.du5t1n.me/v1alpha1";
+
+/// The kind of Workers.
+pub const KIND: &str = "Worker";
+
 /// What shall become of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, CustomResource, Serialize, Deserialize, JsonSchema)]
 #[kube(
@@ -47,7 +53,7 @@ pub enum Wish {
 }
 
 /// What is known of an instance.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WorkerStatus {
     /// Where it stands.
@@ -89,7 +95,8 @@ pub struct WorkerStatus {
     /// When the key was free again: from here on this is a tombstone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buried: Option<Timestamp>,
-    /// `Announced`, `Claimed`, `KeyAssigned`, `Joined`, each with a reason and a sentence.
+    /// `Announced`, `Claimed`, `KeyAssigned`, `TokenIssued`, `CertificateApproved`, `Joined`, `Admitted`, `Released`, each
+    /// with a reason and a sentence.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 }
@@ -105,6 +112,8 @@ pub enum Phase {
     Joining,
     /// Its Node is Ready.
     Ready,
+    /// Its Node was Ready once and is not now.
+    NotReady,
     /// AWS says that it is stopping or stopped; everything is kept, nothing is handed out.
     Stopped,
     /// Two claims contradict each other.
@@ -141,6 +150,19 @@ pub enum State {
     Terminated,
 }
 
+impl std::fmt::Display for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Stopping => "stopping",
+            Self::Stopped => "stopped",
+            Self::ShuttingDown => "shutting-down",
+            Self::Terminated => "terminated",
+        })
+    }
+}
+
 /// An identity that STS confirmed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -166,7 +188,7 @@ pub struct Claim {
     /// The last generation that the agent says it has reset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reset: Option<u32>,
-    /// When it was made.
+    /// When it was made, or made again after five minutes or more; an hour later its token is not replaced any more.
     pub time: Timestamp,
 }
 

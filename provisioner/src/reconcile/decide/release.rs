@@ -1,0 +1,60 @@
+//! Taking back what a gone instance had, in an order that forgets nothing: token, Node, rest, key, tombstone.
+
+use super::status::Kind;
+use super::{Action, Draft, elapsed, node, token};
+
+/// Goes on with the release from wherever it stands.
+pub(super) fn release(draft: &mut Draft<'_>) {
+    token::withdraw(draft);
+    remove_node(draft);
+    let now = draft.case.now;
+    let released = *draft.findings.released.get_or_insert(now);
+    let cooldown = draft.case.config.times.key_cooldown;
+    let resting = cooldown.saturating_sub(elapsed(released, now));
+    let had_key = draft.findings.key.is_some() || !draft.case.observed.keys.held.is_empty();
+    if had_key && !resting.is_zero() {
+        draft.look_again_in(resting);
+        return draft.say(Kind::Released, false, "CoolingDown", format!("the key rests for {cooldown:?}"));
+    }
+    if free_keys(draft) {
+        bury(draft);
+    }
+}
+
+/// Deletes the Node if it is the instance's; a stranger of the same name is left alone.
+fn remove_node(draft: &mut Draft<'_>) {
+    let node = draft.case.observed.node.as_ref();
+    if let Some(ours) = node.and_then(|it| node::summary(it, draft.case.instance.as_str())) {
+        draft.act(Action::DeleteNode { uid: ours.uid });
+    }
+    draft.findings.node = None;
+}
+
+/// Frees every key of the instance that no Node shows; whether that were all.
+fn free_keys(draft: &mut Draft<'_>) -> bool {
+    let held = &draft.case.observed.keys.held;
+    for key in held.iter().filter(|it| it.shown_by.is_none()) {
+        draft.act(Action::FreeKey {
+            name: key.name.clone(),
+            resource_version: key.resource_version.clone(),
+        });
+    }
+    let Some((key, node)) = held.iter().find_map(|it| it.shown_by.as_ref().map(|node| (it, node))) else {
+        draft.findings.key = None;
+        return true;
+    };
+    let message = format!("the key `{}` is kept, for the Node `{node}` shows its address", key.name);
+    draft.say(Kind::Released, false, "AddressInUse", message);
+    false
+}
+
+fn bury(draft: &mut Draft<'_>) {
+    let now = draft.case.now;
+    let buried = *draft.findings.buried.get_or_insert(now);
+    draft.say(Kind::Released, true, "Released", "nothing of the instance is left; this is its tombstone");
+    let remaining = draft.case.config.times.tombstone.saturating_sub(elapsed(buried, now));
+    draft.look_again_in(remaining);
+    if remaining.is_zero() && draft.actions.is_empty() {
+        draft.act(Action::DeleteWorker);
+    }
+}

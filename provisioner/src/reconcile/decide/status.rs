@@ -1,0 +1,141 @@
+//! What reconcile writes into a Worker's status, and the words for it.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use serde::Serialize;
+
+use super::Draft;
+use crate::worker::{Node, Phase, Token, Wish, WorkerStatus};
+
+/// Exactly the fields that reconcile writes. As a merge patch it is whole: what is absent is written as null.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Findings {
+    pub(crate) phase: Option<Phase>,
+    pub(crate) generation: Option<u32>,
+    pub(crate) key: Option<String>,
+    pub(crate) token: Option<Token>,
+    pub(crate) node: Option<Node>,
+    pub(crate) joined: Option<Timestamp>,
+    pub(crate) released: Option<Timestamp>,
+    pub(crate) buried: Option<Timestamp>,
+    pub(crate) conditions: Vec<Condition>,
+}
+
+/// The kinds of conditions, in the order in which they come true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Announced,
+    Claimed,
+    KeyAssigned,
+    TokenIssued,
+    CertificateApproved,
+    Joined,
+    Admitted,
+    Released,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Announced => "Announced",
+            Self::Claimed => "Claimed",
+            Self::KeyAssigned => "KeyAssigned",
+            Self::TokenIssued => "TokenIssued",
+            Self::CertificateApproved => "CertificateApproved",
+            Self::Joined => "Joined",
+            Self::Admitted => "Admitted",
+            Self::Released => "Released",
+        }
+    }
+}
+
+impl Findings {
+    pub(crate) fn of(status: &WorkerStatus) -> Self {
+        Self {
+            phase: status.phase,
+            generation: status.generation,
+            key: status.key.clone(),
+            token: status.token.clone(),
+            node: status.node.clone(),
+            joined: status.joined,
+            released: status.released,
+            buried: status.buried,
+            conditions: status.conditions.clone(),
+        }
+    }
+}
+
+impl Draft<'_> {
+    /// Sets a condition; its time changes only with its status.
+    pub(super) fn say(&mut self, kind: Kind, holds: bool, reason: &str, message: impl Into<String>) {
+        let status = if holds { "True" } else { "False" };
+        let conditions = &mut self.findings.conditions;
+        let before = conditions.iter().position(|it| it.type_ == kind.name());
+        let since = before
+            .map(|it| &conditions[it])
+            .filter(|it| it.status == status)
+            .map_or(Time(self.case.now), |it| it.last_transition_time.clone());
+        let condition = Condition {
+            type_: kind.name().to_owned(),
+            status: status.to_owned(),
+            reason: reason.to_owned(),
+            message: message.into(),
+            last_transition_time: since,
+            observed_generation: None,
+        };
+        match before {
+            Some(index) => conditions[index] = condition,
+            None => conditions.push(condition),
+        }
+    }
+}
+
+/// Says in conditions what `serve` has recorded.
+pub(super) fn acknowledge(draft: &mut Draft<'_>) {
+    let status = draft.status;
+    match &status.announced {
+        Some(it) => {
+            let message = format!("EC2 says `{}` of an instance of account {}, {}", it.state, it.account, it.region);
+            draft.say(Kind::Announced, true, "Announced", message);
+        }
+        None => draft.say(Kind::Announced, false, "NotHeardOf", "SNS has not announced the instance"),
+    }
+    match (&status.claim, draft.failed()) {
+        (_, true) => draft.say(
+            Kind::Claimed,
+            false,
+            "Contested",
+            "two claims with different keys were proven before the join, so one of them is a theft: everything handed out \
+             is revoked and the key stays with the instance; terminate the instance and replace the key's WireGuard peer",
+        ),
+        (Some(claim), false) => {
+            let message = format!("the instance proved itself; its kubelet is {}", claim.kubelet_version);
+            draft.say(Kind::Claimed, true, "Proven", message);
+        }
+        (None, false) => draft.say(Kind::Claimed, false, "NotClaimed", "the instance has not proven itself"),
+    }
+}
+
+/// Where the instance stands, from what is found out so far.
+pub(super) fn phase(draft: &Draft<'_>) -> Phase {
+    let findings = &draft.findings;
+    if draft.case.worker.spec.wished == Wish::Gone {
+        return if findings.buried.is_some() { Phase::Gone } else { Phase::Releasing };
+    }
+    if draft.failed() {
+        return Phase::Failed;
+    }
+    if draft.stopped() {
+        return Phase::Stopped;
+    }
+    if findings.joined.is_some() {
+        let ready = findings.node.as_ref().is_some_and(|it| it.ready);
+        return if ready { Phase::Ready } else { Phase::NotReady };
+    }
+    match (&draft.status.claim, &findings.token) {
+        (Some(_), Some(_)) => Phase::Joining,
+        (Some(_), None) => Phase::Waiting,
+        (None, _) => Phase::Announced,
+    }
+}

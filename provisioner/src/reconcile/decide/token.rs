@@ -1,0 +1,141 @@
+//! The bootstrap token of an instance: one, made when it is claimed, gone when it is used or the instance is.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
+
+use super::key::Key;
+use super::status::Kind;
+use super::{Action, Draft, elapsed};
+use crate::names::JOIN_FIELDS;
+use crate::worker::{Claim, Token};
+
+/// An expired token is replaced as long as the claim is not older than this.
+const CLAIM_HOLDS: Duration = Duration::from_secs(3600);
+
+/// The join Secret, without the token's secret half.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Join {
+    pub(crate) resource_version: String,
+    pub(crate) token: Token,
+}
+
+impl Join {
+    /// Reads a join Secret; `None` if it is not one that we wrote.
+    pub(crate) fn of(secret: &Secret) -> Option<Self> {
+        let [id, _, generation, expires] = JOIN_FIELDS.map(|field| {
+            let value = secret.data.as_ref()?.get(field)?;
+            String::from_utf8(value.0.clone()).ok()
+        });
+        Some(Self {
+            resource_version: secret.metadata.resource_version.clone()?,
+            token: Token {
+                id: id?,
+                generation: generation?.parse().ok()?,
+                expires: expires?.parse().ok()?,
+            },
+        })
+    }
+}
+
+/// Makes sure that a claimed instance with a key has a valid token of its generation.
+pub(super) fn issue(draft: &mut Draft<'_>, key: Option<&Key>) {
+    if draft.findings.joined.is_some() || draft.failed() {
+        return withdraw(draft);
+    }
+    let (Some(claim), Some(_), true) = (&draft.status.claim, key, draft.hands_out()) else {
+        return;
+    };
+    let generation = generation(draft.findings.generation, claim);
+    let now = draft.case.now;
+    let kept = draft.case.observed.join.as_ref();
+    let kept = kept.filter(|it| it.token.generation == generation && it.token.expires > now);
+    if let Some(token) = kept.map(|it| &it.token)
+        && draft.findings.token.as_ref() == Some(token)
+    {
+        draft.look_again_in(elapsed(now, token.expires));
+        return;
+    }
+    let expired = draft.findings.token.as_ref().is_some_and(|it| it.expires <= now);
+    if expired && draft.findings.generation == Some(generation) && elapsed(claim.time, now) > CLAIM_HOLDS {
+        withdraw(draft);
+        return draft.say(Kind::TokenIssued, false, "Expired", "the token expired unused, and nobody asked for another");
+    }
+    start_over(draft, generation, kept.map(|it| it.token.id.as_str()));
+    let token = match kept {
+        Some(join) => join.token.clone(),
+        None => write(draft, generation),
+    };
+    draft.act(Action::CreateToken { id: token.id.clone() });
+    draft.look_again_in(elapsed(now, token.expires));
+    let message = format!("token `{}` of generation {generation} is valid until {}", token.id, token.expires);
+    draft.say(Kind::TokenIssued, true, "Issued", message);
+    draft.findings.token = Some(token);
+}
+
+/// The generation that the claim asks for.
+fn generation(current: Option<u32>, claim: &Claim) -> u32 {
+    match current {
+        None => 1,
+        Some(current) if claim.reset == Some(current) => current.saturating_add(1),
+        Some(current) => current,
+    }
+}
+
+/// Clears away what the generation before left: its token, and the Node that it did not bring to life.
+///
+/// The Node is deleted only after the Worker was found as it was seen: no token of this generation had been shown, so
+/// the Node is none of it.
+fn start_over(draft: &mut Draft<'_>, generation: u32, keep: Option<&str>) {
+    let next = draft.findings.generation.is_some_and(|it| it != generation);
+    revoke(draft, keep);
+    draft.findings.generation = Some(generation);
+    let unpublished = generation > 1 && (next || draft.status.token.is_none());
+    if let Some(node) = draft.findings.node.take_if(|_| unpublished) {
+        draft.guard();
+        draft.act(Action::DeleteNode { uid: node.uid });
+    }
+}
+
+fn write(draft: &mut Draft<'_>, generation: u32) -> Token {
+    let lifetime = draft.case.config.times.token;
+    let whole_seconds = Timestamp::from_second(draft.case.now.as_second()).unwrap_or(draft.case.now);
+    let token = Token {
+        id: draft.case.token_id.to_owned(),
+        generation,
+        expires: whole_seconds + lifetime,
+    };
+    draft.act(Action::WriteJoin {
+        id: token.id.clone(),
+        generation,
+        expires: token.expires,
+        replaces: draft.case.observed.join.as_ref().map(|it| it.resource_version.clone()),
+    });
+    token
+}
+
+/// Takes back the token and the Secret that it was kept in.
+pub(super) fn withdraw(draft: &mut Draft<'_>) {
+    let issued = draft.findings.token.is_some() || draft.case.observed.join.is_some();
+    revoke(draft, None);
+    if let Some(join) = &draft.case.observed.join {
+        draft.act(Action::DeleteJoin {
+            resource_version: join.resource_version.clone(),
+        });
+    }
+    if issued {
+        draft.say(Kind::TokenIssued, false, "Revoked", "the token is deleted");
+    }
+}
+
+fn revoke(draft: &mut Draft<'_>, keep: Option<&str>) {
+    let shown = draft.findings.token.take().map(|it| it.id);
+    let kept = draft.case.observed.join.as_ref().map(|it| it.token.id.clone());
+    let second = kept.filter(|it| shown.as_ref() != Some(it));
+    for id in [shown, second].into_iter().flatten() {
+        if Some(id.as_str()) != keep {
+            draft.act(Action::DeleteToken { id });
+        }
+    }
+}

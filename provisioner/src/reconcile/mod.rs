@@ -1,0 +1,116 @@
+//! The loop that acts: whenever anything of an instance changes, and at least every 30 s, the next missing thing is done.
+//!
+//! `decide` says what, and is pure; `watch` and `observe` see, `apply` does. Two loops at once are safe, only wasteful.
+
+mod apply;
+mod check;
+mod decide;
+mod draw;
+mod observe;
+mod render;
+mod watch;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use dynk8s_api::InstanceId;
+use futures_util::StreamExt as _;
+use jiff::Timestamp;
+use kube::runtime::controller::{self, Controller};
+use kube::runtime::watcher;
+use kube::{Api, Client, ResourceExt as _};
+use tracing::{debug, warn};
+
+use self::apply::Failure;
+use self::decide::Case;
+use self::watch::Stores;
+use crate::config::Config;
+use crate::worker::Worker;
+
+/// How many Workers are looked at at the same time.
+const CONCURRENCY: u16 = 8;
+/// A conflict means that a newer object is on its way; half a second of them means something else.
+const BACKOFF_FIRST: Duration = Duration::from_millis(50);
+const BACKOFF_LAST: Duration = Duration::from_secs(30);
+const SOONEST: Duration = Duration::from_millis(200);
+
+struct Context {
+    client: Client,
+    namespace: String,
+    config: Config,
+    stores: Stores,
+    /// How often in a row a Worker's pass has failed.
+    failures: Mutex<HashMap<String, u32>>,
+}
+
+/// Acts on the Workers of a namespace until it is dropped.
+pub async fn run(client: Client, namespace: &str, config: &Config) -> anyhow::Result<()> {
+    check::no_automatic_approval(&client).await?;
+    let workers: Api<Worker> = Api::namespaced(client.clone(), namespace);
+    let controller = Controller::new(workers, watcher::Config::default())
+        .with_config(controller::Config::default().concurrency(CONCURRENCY));
+    let (stores, controller) = watch::attach(controller, &client, namespace);
+    let context = Arc::new(Context {
+        client,
+        namespace: namespace.to_owned(),
+        config: config.clone(),
+        stores,
+        failures: Mutex::default(),
+    });
+    controller
+        .run(reconcile, again_after, context)
+        .for_each(async |result| match result {
+            // The Worker went before its turn came.
+            Err(controller::Error::ObjectNotFound(_)) | Ok(_) => {}
+            Err(controller::Error::ReconcilerFailed(error, worker)) => report(&worker.name, &error),
+            Err(error) => warn!(error = format!("{:#}", anyhow::Error::new(error)), "watching failed"),
+        })
+        .await;
+    Ok(())
+}
+
+async fn reconcile(worker: Arc<Worker>, context: Arc<Context>) -> Result<controller::Action, Failure> {
+    context.stores.ready().await?;
+    let name = worker.name_any();
+    let Ok(instance) = name.parse::<InstanceId>() else {
+        warn!(worker = name, "ignored: its name is no instance id");
+        return Ok(controller::Action::await_change());
+    };
+    let observed = observe::observe(&context.stores, &worker, &instance);
+    let plan = decide::decide(Case {
+        instance: &instance,
+        worker: &worker,
+        observed: &observed,
+        config: &context.config,
+        now: Timestamp::now(),
+        token_id: &draw::token_id(),
+    });
+    apply::apply(&context.client, &context.namespace, &worker, plan.actions).await?;
+    context.failures().remove(&name);
+    Ok(controller::Action::requeue(plan.again.max(SOONEST)))
+}
+
+/// Twice as long after each failure in a row.
+fn again_after(worker: Arc<Worker>, _: &Failure, context: Arc<Context>) -> controller::Action {
+    let mut failures = context.failures();
+    let count = failures.entry(worker.name_any()).or_default();
+    let wait = BACKOFF_FIRST.saturating_mul(1 << (*count).min(16)).min(BACKOFF_LAST);
+    *count += 1;
+    controller::Action::requeue(wait)
+}
+
+fn report(worker: &str, failure: &Failure) {
+    if let Failure::Changed { object } = failure {
+        debug!(worker, object, "changed while it was being looked at");
+    } else {
+        let source = std::error::Error::source(failure).map(ToString::to_string);
+        warn!(worker, cause = source, "{failure}");
+    }
+}
+
+impl Context {
+    fn failures(&self) -> std::sync::MutexGuard<'_, HashMap<String, u32>> {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

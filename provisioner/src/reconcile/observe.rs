@@ -1,0 +1,52 @@
+//! Gathers what concerns one instance from what is watched.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use dynk8s_api::InstanceId;
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt as _;
+use kube::runtime::reflector::ObjectRef;
+
+use super::decide::{Join, Keys, Observed, instance_of};
+use super::watch::Stores;
+use crate::worker::Worker;
+
+pub(super) fn observe(stores: &Stores, worker: &Worker, instance: &InstanceId) -> Observed {
+    let name = instance.as_str();
+    let nodes = stores.nodes.state();
+    let join = ObjectRef::new(name).within(&worker.namespace().unwrap_or_default());
+    Observed {
+        keys: keys(stores, worker, &nodes, name),
+        join: stores.joins.get(&join).and_then(|it| Join::of(&it)),
+        node: stores.nodes.get(&ObjectRef::new(name)).map(|it| Node::clone(&it)),
+        requests: requests(stores, instance),
+    }
+}
+
+fn keys(stores: &Stores, worker: &Worker, nodes: &[Arc<Node>], instance: &str) -> Keys {
+    let secrets = stores.keys.state();
+    let nodes: Vec<&Node> = nodes.iter().map(AsRef::as_ref).collect();
+    let others = || {
+        let workers = stores.workers.state();
+        let others = workers.iter().filter(|it| it.metadata.name.as_deref() != Some(instance));
+        others
+            .filter_map(|it| it.status.as_ref()?.key.clone())
+            .collect::<BTreeSet<String>>()
+    };
+    let chosen = worker.status.as_ref().and_then(|it| it.key.as_deref());
+    Keys::of(secrets.iter().map(AsRef::as_ref), &nodes, instance, chosen, others)
+}
+
+fn requests(stores: &Stores, instance: &InstanceId) -> Vec<CertificateSigningRequest> {
+    let undecided = |request: &CertificateSigningRequest| {
+        let status = request.status.as_ref();
+        status.is_none_or(|it| it.certificate.is_none() && it.conditions.as_ref().is_none_or(Vec::is_empty))
+    };
+    let requests = stores.requests.state();
+    let own = requests
+        .iter()
+        .filter(|it| undecided(it) && instance_of(it).as_ref() == Some(instance));
+    own.map(|it| CertificateSigningRequest::clone(it)).collect()
+}

@@ -1,0 +1,114 @@
+//! What is watched, and which Worker each change concerns.
+
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use k8s_openapi::api::core::v1::{Node, Secret};
+use kube::runtime::reflector::{ObjectRef, Store, store};
+use kube::runtime::{Controller, WatchStreamExt as _, watcher};
+use kube::{Api, Client, ResourceExt as _};
+
+use super::apply::Failure;
+use super::decide::instance_of;
+use crate::names::{INSTANCE_LABEL, JOIN_TYPE, KEY_TYPE};
+use crate::worker::{Wish, Worker};
+
+/// The cluster as the watches show it; always a little old.
+pub(super) struct Stores {
+    pub(super) workers: Store<Worker>,
+    pub(super) keys: Store<Secret>,
+    pub(super) joins: Store<Secret>,
+    pub(super) nodes: Store<Node>,
+    pub(super) requests: Store<CertificateSigningRequest>,
+}
+
+impl Stores {
+    /// Waits until everything was listed once: what has not been seen yet must not be taken for absent.
+    pub(super) async fn ready(&self) -> Result<(), Failure> {
+        let all = async {
+            self.workers.wait_until_ready().await?;
+            self.keys.wait_until_ready().await?;
+            self.joins.wait_until_ready().await?;
+            self.nodes.wait_until_ready().await?;
+            self.requests.wait_until_ready().await
+        };
+        all.await.map_err(|_| Failure::WatchEnded)
+    }
+}
+
+/// Has the controller woken by everything that concerns a Worker.
+pub(super) fn attach(
+    controller: Controller<Worker>,
+    client: &Client,
+    namespace: &str,
+) -> (Stores, Controller<Worker>) {
+    let workers = controller.store();
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
+    let of_type = |kind: &str| watcher::Config::default().fields(&format!("type={kind}"));
+    let signer = "spec.signerName=kubernetes.io/kube-apiserver-client-kubelet";
+
+    let (keys, keys_writer) = store();
+    let keys_stream = watcher(secrets.clone(), of_type(KEY_TYPE)).default_backoff().reflect(keys_writer);
+    let (joins, joins_writer) = store();
+    let joins_stream = watcher(secrets, of_type(JOIN_TYPE)).default_backoff().reflect(joins_writer);
+    let (nodes, nodes_writer) = store();
+    let nodes_stream = watcher(Api::<Node>::all(client.clone()), watcher::Config::default())
+        .default_backoff()
+        .modify(strip_node)
+        .reflect(nodes_writer);
+    let (requests, requests_writer) = store();
+    let requests_stream = watcher(Api::all(client.clone()), watcher::Config::default().fields(signer))
+        .default_backoff()
+        .reflect(requests_writer);
+
+    let controller = controller
+        .watches_stream(keys_stream.touched_objects(), concerned_by_key(workers.clone(), namespace))
+        .watches_stream(joins_stream.touched_objects(), named(namespace))
+        .watches_stream(nodes_stream.touched_objects(), named(namespace))
+        .watches_stream(requests_stream.touched_objects(), concerned_by_request(namespace));
+    let stores = Stores {
+        workers,
+        keys,
+        joins,
+        nodes,
+        requests,
+    };
+    (stores, controller)
+}
+
+/// Images are most of a Node, and of no interest here.
+fn strip_node(node: &mut Node) {
+    node.metadata.managed_fields = None;
+    if let Some(status) = &mut node.status {
+        status.images = None;
+    }
+}
+
+/// A key concerns the instance on its label; one that is free, all that have none.
+fn concerned_by_key(workers: Store<Worker>, namespace: &str) -> impl Fn(Secret) -> Vec<ObjectRef<Worker>> + use<> {
+    let namespace = namespace.to_owned();
+    move |key| match key.labels().get(INSTANCE_LABEL) {
+        Some(instance) if !instance.is_empty() => vec![ObjectRef::new(instance).within(&namespace)],
+        _ => workers
+            .state()
+            .iter()
+            .filter(|it| it.spec.wished == Wish::Running)
+            .filter(|it| it.status.as_ref().is_none_or(|it| it.key.is_none()))
+            .map(|it| ObjectRef::from_obj(it.as_ref()))
+            .collect(),
+    }
+}
+
+/// A Node and a join Secret have the Worker's name.
+fn named<K: kube::Resource>(namespace: &str) -> impl Fn(K) -> Option<ObjectRef<Worker>> + use<K> {
+    let namespace = namespace.to_owned();
+    move |object| {
+        let name = object.meta().name.as_deref()?;
+        name.starts_with("i-").then(|| ObjectRef::new(name).within(&namespace))
+    }
+}
+
+fn concerned_by_request(
+    namespace: &str,
+) -> impl Fn(CertificateSigningRequest) -> Option<ObjectRef<Worker>> + use<> {
+    let namespace = namespace.to_owned();
+    move |request| Some(ObjectRef::new(instance_of(&request)?.as_str()).within(&namespace))
+}
