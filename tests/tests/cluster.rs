@@ -16,12 +16,13 @@ use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
 fn main() -> anyhow::Result<ExitCode> {
-    // Before the containment, because building them needs the network; inside, they are found in the cache.
-    let programs = Builder::new_current_thread()
-        .enable_all()
-        .build()?
-        .block_on(programs::ensure())?;
-    containment::enter()?;
+    // Before the containment, because building them needs the network.
+    let programs = containment::enter_prepared(|| {
+        Builder::new_current_thread()
+            .enable_all()
+            .build()?
+            .block_on(programs::ensure())
+    })?;
     let cluster = Arc::new(Cluster::start(&programs)?);
     let trial = |name: &str, check: fn(&Cluster) -> anyhow::Result<()>| {
         let cluster = cluster.clone();

@@ -34,6 +34,8 @@ pub(super) fn api_server(programs: &Programs, root: &Path) -> Command {
         .arg(format!("--advertise-address={API_ADDRESS}"))
         .arg(format!("--secure-port={API_PORT}"))
         .arg(format!("--service-cluster-ip-range={SERVICES}"))
+        // kube-proxy runs privileged.
+        .arg("--allow-privileged=true")
         .arg("--authorization-mode=Node,RBAC")
         .arg("--enable-admission-plugins=NodeRestriction")
         .arg("--enable-bootstrap-token-auth=true")

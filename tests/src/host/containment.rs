@@ -14,10 +14,12 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::{getgid, getuid};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::command;
 
-/// Set in the environment of the process inside.
+/// In the environment of the process inside: what was prepared outside, as JSON.
 const MARKER: &str = "DYNK8S_LAB_CONTAINED";
 
 /// Where the lab keeps its files: memory that vanishes with it.
@@ -28,10 +30,19 @@ const TEMPORARY: &str = "/run/lab/tmp";
 ///
 /// Outside, it does not return: it ends as the process inside ended.
 pub fn enter() -> anyhow::Result<()> {
-    if env::var_os(MARKER).is_some() {
-        return settle().context("failed to prepare the lab's namespaces");
+    enter_prepared(|| Ok(()))
+}
+
+/// Like [`enter`], after preparing outside, where the host's network is; what was prepared is handed in.
+pub fn enter_prepared<T: Serialize + DeserializeOwned>(
+    prepare: impl FnOnce() -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    if let Ok(handed) = env::var(MARKER) {
+        settle().context("failed to prepare the lab's namespaces")?;
+        return serde_json::from_str(&handed).with_context(|| format!("failed to understand `{MARKER}`"));
     }
-    let code = contain()?;
+    let handed = serde_json::to_string(&prepare()?).context("failed to hand in what was prepared")?;
+    let code = contain(&handed)?;
     #[expect(
         clippy::exit,
         reason = "the outer process is only the shell of the inner one and ends with its status"
@@ -39,7 +50,7 @@ pub fn enter() -> anyhow::Result<()> {
     process::exit(code)
 }
 
-fn contain() -> anyhow::Result<i32> {
+fn contain(handed: &str) -> anyhow::Result<i32> {
     let signals: SigSet = [
         Signal::SIGCHLD,
         Signal::SIGHUP,
@@ -54,7 +65,7 @@ fn contain() -> anyhow::Result<i32> {
     let program = env::current_exe().context("failed to find the running program")?;
     let mut inside = Command::new(program)
         .args(env::args_os().skip(1))
-        .env(MARKER, "1")
+        .env(MARKER, handed)
         .env("TMPDIR", TEMPORARY)
         .spawn()
         .context("failed to start the lab in its namespaces")?;

@@ -11,6 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
 
 use crate::host::process::{here, run};
 
@@ -18,7 +19,7 @@ use crate::host::process::{here, run};
 const GIVEN: &str = "KUBE_BIN_DIR";
 
 /// Where each program is, and the release that they are of.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Programs {
     pub version: String,
     pub etcd: PathBuf,
