@@ -1,0 +1,114 @@
+//! `/etc/dynk8s/agent.toml`: what this machine must know before it can ask for the rest.
+
+mod read;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dynk8s_api::PublicKey;
+use url::Url;
+
+use crate::host::files;
+
+/// Where the file is, unless `--config` says otherwise.
+pub const DEFAULT_PATH: &str = "/etc/dynk8s/agent.toml";
+
+/// What the file says, checked.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The provisioner's public URL.
+    pub provisioner: Url,
+    /// The provisioner's public key, which alone is believed.
+    pub provisioner_key: PublicKey,
+    /// Certificates that are trusted for the provisioner's name beside the system's.
+    pub ca_file: Option<PathBuf>,
+    /// The container runtime's socket; absent means: look for one.
+    pub cri_socket: Option<String>,
+    /// How long each step may take.
+    pub deadlines: Deadlines,
+}
+
+/// How long each step may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadlines {
+    /// Until the metadata service has answered.
+    pub facts: Duration,
+    /// Until the provisioner has handed out what is needed.
+    pub claim: Duration,
+    /// Until the tunnel's other end has answered.
+    pub tunnel: Duration,
+    /// Until the on-premises resolvers are proven and alone.
+    pub names: Duration,
+    /// Until `kubeadm join` has succeeded, tried again where that may help.
+    pub join: Duration,
+    /// Until the Node is Ready.
+    pub ready: Duration,
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        Self {
+            facts: Duration::from_mins(1),
+            claim: Duration::from_mins(10),
+            tunnel: Duration::from_secs(30),
+            names: Duration::from_secs(30),
+            join: Duration::from_mins(10),
+            ready: Duration::from_mins(3),
+        }
+    }
+}
+
+/// Everything that is wrong with a configuration file.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Problems {
+    file: PathBuf,
+    problems: Vec<Problem>,
+}
+
+/// One thing that is wrong, and the key where it is.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Problem {
+    key: Option<String>,
+    text: String,
+}
+
+impl std::error::Error for Problems {}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`: ", self.file.display())?;
+        for (index, problem) in self.problems.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "; " };
+            write!(f, "{separator}{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.key {
+            Some(key) => write!(f, "`{key}` {}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
+impl Settings {
+    /// Reads the file, or lists all that is wrong with it.
+    pub fn load(path: &Path) -> Result<Self, Problems> {
+        let alone = |text: String| Problems {
+            file: path.to_owned(),
+            problems: vec![Problem { key: None, text }],
+        };
+        match files::read(path) {
+            Ok(Some(text)) => read::settings(&text).map_err(|problems| Problems {
+                file: path.to_owned(),
+                problems,
+            }),
+            Ok(None) => Err(alone("there is no such file; it must name the provisioner".to_owned())),
+            Err(error) => Err(alone(format!("{error:#}"))),
+        }
+    }
+}

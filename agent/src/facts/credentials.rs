@@ -1,0 +1,54 @@
+//! The credentials of the instance identity role.
+
+use dynk8s_api::Secret;
+use serde::Deserialize;
+
+use super::imds::{CREDENTIALS, Error};
+
+/// Temporary credentials that say which instance this is.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Credentials {
+    pub(crate) access_key_id: String,
+    pub(crate) secret_access_key: Secret,
+    pub(crate) token: Secret,
+}
+
+impl Credentials {
+    pub(super) fn parse(text: &str) -> Result<Self, Error> {
+        // The fault is told without its text: an error of serde may quote a secret.
+        let parsed: Option<Self> = serde_json::from_str(text).ok();
+        parsed
+            .filter(|it| !it.access_key_id.is_empty() && !it.token.expose().is_empty())
+            .ok_or(Error::Malformed {
+                path: CREDENTIALS,
+                fault: "expected AccessKeyId, SecretAccessKey and Token".to_owned(),
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use test_case::test_case;
+
+    use super::Credentials;
+
+    #[test]
+    fn reads_and_hides_them() {
+        let text = r#"{"Code":"Success","AccessKeyId":"ASIA","SecretAccessKey":"hush","Token":"quiet","Expiration":"2026-12-01T00:00:00Z"}"#;
+        let credentials = Credentials::parse(text).unwrap();
+        assert_eq!(credentials.secret_access_key.expose(), "hush");
+        let printed = format!("{credentials:?}");
+        assert!(!printed.contains("hush") && !printed.contains("quiet"), "{printed}");
+    }
+
+    #[test_case(""; "nothing")]
+    #[test_case(r#"{"Code":"AssumeRoleUnauthorizedAccess"}"#; "an error")]
+    #[test_case(r#"{"AccessKeyId":"ASIA","SecretAccessKey":"hush"}"#; "no token")]
+    #[test_case(r#"{"AccessKeyId":"","SecretAccessKey":"hush","Token":"quiet"}"#; "an empty id")]
+    #[test_case(r#"{"AccessKeyId":{},"SecretAccessKey":"hush","Token":"quiet"}"#; "another type")]
+    fn refuses_anything_else_without_quoting_it(text: &str) {
+        let error = Credentials::parse(text).unwrap_err().to_string();
+        assert!(!error.contains("hush"), "{error}");
+    }
+}

@@ -1,0 +1,138 @@
+//! What is known about the instance, and the document that says most of it.
+
+use std::net::IpAddr;
+
+use dynk8s_api::InstanceId;
+use serde::Deserialize;
+
+use super::imds::Error;
+
+/// What the metadata service says about the instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Facts {
+    pub(crate) id: InstanceId,
+    pub(crate) instance_type: String,
+    /// The zone's name, such as `eu-central-1a`.
+    pub(crate) zone: String,
+    pub(crate) region: String,
+    pub(crate) account: String,
+    /// The primary address in the VPC; absent where the subnet has IPv6 only.
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) mac: Option<String>,
+    /// `spot`, `on-demand` and the like.
+    pub(crate) lifecycle: Option<String>,
+}
+
+/// The instance identity document, as far as it is needed.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Document {
+    account_id: String,
+    availability_zone: String,
+    instance_id: String,
+    instance_type: String,
+    private_ip: Option<IpAddr>,
+    region: String,
+}
+
+impl Facts {
+    pub(super) fn parse(document: &str, mac: Option<String>, lifecycle: Option<String>) -> Result<Self, Error> {
+        let malformed = |fault: String| Error::Malformed {
+            path: super::imds::DOCUMENT,
+            fault,
+        };
+        let it: Document = serde_json::from_str(document).map_err(|error| malformed(error.to_string()))?;
+        let id = it.instance_id.parse().map_err(|error| malformed(format!("{error}")))?;
+        for (field, value, valid) in [
+            ("accountId", &it.account_id, is_account(&it.account_id)),
+            (
+                "availabilityZone",
+                &it.availability_zone,
+                is_name(&it.availability_zone),
+            ),
+            ("region", &it.region, is_name(&it.region)),
+            ("instanceType", &it.instance_type, is_instance_type(&it.instance_type)),
+        ] {
+            if !valid {
+                let shown: String = value.chars().take(40).flat_map(char::escape_default).collect();
+                return Err(malformed(format!("`{field}` is not what AWS documents: `{shown}`")));
+            }
+        }
+        Ok(Self {
+            id,
+            instance_type: it.instance_type,
+            zone: it.availability_zone,
+            region: it.region,
+            account: it.account_id,
+            address: it.private_ip,
+            mac: mac.map(|it| it.trim_end().to_owned()),
+            lifecycle: lifecycle.map(|it| it.trim_end().to_owned()),
+        })
+    }
+
+    /// The id by which the Cluster Autoscaler knows the Node: with the zone's name, and three slashes.
+    pub(crate) fn provider_id(&self) -> String {
+        format!("aws:///{}/{}", self.zone, self.id)
+    }
+}
+
+fn is_account(text: &str) -> bool {
+    text.len() == 12 && text.bytes().all(|it| it.is_ascii_digit())
+}
+
+fn is_name(text: &str) -> bool {
+    is_of(text, b"-")
+}
+
+fn is_instance_type(text: &str) -> bool {
+    is_of(text, b"-.")
+}
+
+fn is_of(text: &str, beside: &[u8]) -> bool {
+    (1..=64).contains(&text.len())
+        && text
+            .bytes()
+            .all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || beside.contains(&it))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use test_case::test_case;
+
+    use super::Facts;
+
+    fn document() -> Value {
+        json!({
+            "accountId": "123456789012",
+            "architecture": "x86_64",
+            "availabilityZone": "eu-central-1a",
+            "instanceId": "i-0123456789abcdef0",
+            "instanceType": "m7i-flex.large",
+            "privateIp": "172.31.0.10",
+            "region": "eu-central-1",
+        })
+    }
+
+    #[test]
+    fn reads_what_aws_documents() {
+        let facts = Facts::parse(&document().to_string(), Some("0a:ff:00:00:00:01\n".to_owned()), None).unwrap();
+        assert_eq!(facts.provider_id(), "aws:///eu-central-1a/i-0123456789abcdef0");
+        assert_eq!(facts.mac.as_deref(), Some("0a:ff:00:00:00:01"));
+        assert_eq!(facts.address, Some("172.31.0.10".parse().unwrap()));
+    }
+
+    #[test_case("instanceId", "i-x"; "no instance id")]
+    #[test_case("accountId", "12345678901"; "eleven digits")]
+    #[test_case("availabilityZone", "eu-central-1a/../x"; "a path for a zone")]
+    #[test_case("availabilityZone", ""; "no zone")]
+    #[test_case("region", "eu central"; "a space in the region")]
+    #[test_case("instanceType", "m7i\" --x"; "an argument for a type")]
+    #[test_case("privateIp", "172.31.0"; "no address")]
+    fn refuses_what_aws_does_not_document(field: &str, value: &str) {
+        let mut document = document();
+        document[field] = json!(value);
+        let error = Facts::parse(&document.to_string(), None, None).unwrap_err().to_string();
+        assert!(error.contains("instance-identity/document"), "{error}");
+    }
+}

@@ -1,0 +1,62 @@
+//! The first step: which instance this is, from its metadata service.
+
+mod credentials;
+mod document;
+mod imds;
+
+use tokio::time::Instant;
+
+use crate::retry::{self, Failure, Next, Pauses};
+use crate::timeline::Recorder;
+
+pub(crate) use credentials::Credentials;
+pub(crate) use document::Facts;
+pub(crate) use imds::{Error, Imds};
+
+const PAUSES: Pauses = Pauses {
+    first: std::time::Duration::from_millis(250),
+    longest: std::time::Duration::from_secs(2),
+};
+
+/// Asks the metadata service, patiently: an instance is often faster than the network around it.
+pub(crate) async fn learn(imds: &Imds, deadline: Instant, recorder: &Recorder) -> anyhow::Result<Facts> {
+    let failed = |error: &Error| recorder.again(&error.to_string());
+    let outcome = retry::until(deadline, PAUSES, async || imds.facts().await, Error::next, failed).await;
+    outcome.map_err(|failure| match failure {
+        Failure::Final(error) => explain(error),
+        Failure::Deadline(Some(error)) => explain(error),
+        Failure::Deadline(None) => explain(Error::Unreachable {
+            cause: "no answer in time".to_owned(),
+        }),
+    })
+}
+
+fn explain(error: Error) -> anyhow::Error {
+    let remedy = error.remedy();
+    anyhow::Error::new(error).context(format!("failed to read the instance's metadata ({remedy})"))
+}
+
+impl Error {
+    fn next(&self) -> Next {
+        match self {
+            Self::Unreachable { .. } | Self::Absent { .. } | Self::Status { .. } | Self::Malformed { .. } => {
+                Next::Again
+            }
+            Self::Refused => Next::Never,
+        }
+    }
+
+    fn remedy(&self) -> &'static str {
+        match self {
+            Self::Unreachable { .. } => {
+                "check the instance's metadata options: HttpEndpoint must be enabled, and HttpPutResponseHopLimit at \
+                 least 2 where the agent runs in a container"
+            }
+            Self::Refused => "set the instance's metadata option HttpEndpoint to enabled",
+            Self::Absent { .. } | Self::Status { .. } | Self::Malformed { .. } => "is this an EC2 instance?",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

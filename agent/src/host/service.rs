@@ -1,0 +1,60 @@
+//! What systemd is told. Outside of it, all of this does nothing.
+
+use std::time::Duration;
+
+use sd_notify::NotifyState;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Longer than any silence between two steps, so that a slow step never looks like a hang.
+const PATIENCE: Duration = Duration::from_mins(12);
+
+/// Whether systemd runs this machine.
+pub(crate) fn booted_with_systemd() -> bool {
+    sd_notify::booted().unwrap_or(false)
+}
+
+/// The line that `systemctl status` shows.
+pub(crate) fn status(text: &str) {
+    notify(&[NotifyState::Status(text)]);
+}
+
+/// Asks for time: starting takes as long as AWS, an operator or a cluster need.
+pub(crate) fn extend_start() {
+    let micros = u32::try_from(PATIENCE.as_micros()).unwrap_or(u32::MAX);
+    notify(&[NotifyState::ExtendTimeoutUsec(micros)]);
+}
+
+/// Lets the units that are ordered after this one start, the kubelet's among them.
+pub(crate) fn ready() {
+    notify(&[NotifyState::Ready]);
+}
+
+fn notify(state: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        tracing::debug!("failed to notify the service manager: {error}");
+    }
+}
+
+/// Feeds the watchdog, if the unit has one, for as long as it is polled.
+pub(crate) async fn feed_watchdog() {
+    let Some(period) = sd_notify::watchdog_enabled() else {
+        return std::future::pending().await;
+    };
+    let mut ticks = tokio::time::interval(period / 2);
+    loop {
+        ticks.tick().await;
+        notify(&[NotifyState::Watchdog]);
+    }
+}
+
+/// Returns when the process is asked to end.
+pub(crate) async fn asked_to_end() -> std::io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    notify(&[NotifyState::Stopping]);
+    Ok(())
+}

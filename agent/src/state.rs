@@ -1,0 +1,143 @@
+//! What outlives a reboot: `/var/lib/dynk8s/<instance id>`, so that an image made from a booted machine starts clean.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use dynk8s_api::claim::{ClaimAnswer, Cluster};
+use dynk8s_api::{InstanceId, Secret};
+
+use crate::host::files;
+
+/// The folder of all instances that this disk ever was.
+pub(crate) const BASE: &str = "/var/lib/dynk8s";
+
+/// The folder of one instance.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    folder: PathBuf,
+}
+
+/// What a node that has joined needs to be brought back after a reboot.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    pub(crate) wireguard: Secret,
+    pub(crate) cluster: Cluster,
+}
+
+impl State {
+    /// Opens the folder of this instance, and makes it if it is not there.
+    pub(crate) fn open(base: &Path, id: &InstanceId) -> anyhow::Result<Self> {
+        let folder = base.join(id.as_str());
+        files::private_folder(&folder)?;
+        Ok(Self { folder })
+    }
+
+    pub(crate) fn claim_key(&self) -> PathBuf {
+        self.folder.join("claim.key")
+    }
+
+    pub(crate) fn kubelet_key(&self) -> PathBuf {
+        self.folder.join("kubelet.key")
+    }
+
+    /// Keeps what was handed out, except the token, which is good for one join.
+    pub(crate) fn keep(&self, answer: &ClaimAnswer) -> anyhow::Result<()> {
+        let cluster = serde_json::to_vec(&answer.cluster).context("failed to write the cluster down")?;
+        files::write(&self.wireguard(), answer.wireguard.expose().as_bytes(), files::PRIVATE)?;
+        files::write(&self.cluster(), &cluster, files::PRIVATE)?;
+        files::write(
+            &self.generation_file(),
+            answer.generation.to_string().as_bytes(),
+            files::PRIVATE,
+        )
+    }
+
+    /// What was kept, if all of it is there.
+    pub(crate) fn kept(&self) -> anyhow::Result<Option<Kept>> {
+        let (Some(wireguard), Some(cluster)) = (files::read(&self.wireguard())?, files::read(&self.cluster())?) else {
+            return Ok(None);
+        };
+        let cluster =
+            serde_json::from_str(&cluster).with_context(|| format!("failed to read `{}`", self.cluster().display()))?;
+        Ok(Some(Kept {
+            wireguard: Secret::new(wireguard),
+            cluster,
+        }))
+    }
+
+    /// The generation of the last claim.
+    pub(crate) fn generation(&self) -> anyhow::Result<Option<u32>> {
+        Ok(files::read(&self.generation_file())?.and_then(|text| text.trim().parse().ok()))
+    }
+
+    /// Whether the Node has been seen in the cluster.
+    pub(crate) fn has_joined(&self) -> bool {
+        self.joined().exists()
+    }
+
+    /// Notes that the Node has been seen in the cluster.
+    pub(crate) fn note_joined(&self) -> anyhow::Result<()> {
+        files::write_if_changed(&self.joined(), b"", files::PRIVATE).map(|_| ())
+    }
+
+    fn wireguard(&self) -> PathBuf {
+        self.folder.join("wireguard.conf")
+    }
+
+    fn cluster(&self) -> PathBuf {
+        self.folder.join("cluster.json")
+    }
+
+    fn generation_file(&self) -> PathBuf {
+        self.folder.join("generation")
+    }
+
+    fn joined(&self) -> PathBuf {
+        self.folder.join("joined")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dynk8s_api::claim::{ClaimAnswer, Cluster, NodeSettings};
+
+    use super::State;
+
+    #[test]
+    fn keeps_what_a_reboot_needs_and_no_token() {
+        let base = tempfile::tempdir().unwrap();
+        let state = State::open(base.path(), &"i-0123abcd".parse().unwrap()).unwrap();
+        assert!(state.kept().unwrap().is_none());
+        assert_eq!(state.generation().unwrap(), None);
+
+        let answer = ClaimAnswer {
+            generation: 3,
+            wireguard: "[Interface]".to_owned().into(),
+            cluster: Cluster {
+                server: "https://api.example:6443".to_owned(),
+                ca: "ca".to_owned(),
+                version: "v1.37.2".to_owned(),
+            },
+            token: "abcdef.0123456789abcdef".to_owned().into(),
+            node: NodeSettings::default(),
+        };
+        state.keep(&answer).unwrap();
+        let kept = state.kept().unwrap().unwrap();
+        assert_eq!(kept.wireguard.expose(), "[Interface]");
+        assert_eq!(kept.cluster, answer.cluster);
+        assert_eq!(state.generation().unwrap(), Some(3));
+        for file in base.path().join("i-0123abcd").read_dir().unwrap() {
+            let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+            assert!(!text.contains("0123456789abcdef"), "{text}");
+        }
+    }
+
+    #[test]
+    fn is_another_one_for_another_instance() {
+        let base = tempfile::tempdir().unwrap();
+        let one = State::open(base.path(), &"i-0123abcd".parse().unwrap()).unwrap();
+        let two = State::open(base.path(), &"i-0123abce".parse().unwrap()).unwrap();
+        one.note_joined().unwrap();
+        assert!(one.has_joined() && !two.has_joined());
+    }
+}

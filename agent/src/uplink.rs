@@ -1,0 +1,185 @@
+//! The resolvers that DHCP gave: for the tunnel's endpoint and the provisioner's name, also when the host's own files name
+//! others. `getaddrinfo` is never called, for a static binary does not survive it on every host.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow, bail};
+use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{
+    LookupIpStrategy, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts, ServerOrderingStrategy,
+};
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+use crate::host::files;
+
+/// Where the servers are remembered until the next boot.
+pub(crate) const REMEMBERED: &str = "/run/dynk8s/uplink.json";
+
+/// The files that may tell them: systemd-resolved's list where it is in charge, else the host's own.
+pub(crate) const SOURCES: &[&str] = &["/run/systemd/resolve/resolv.conf", "/etc/resolv.conf"];
+
+/// The resolvers of the network below the tunnel.
+#[derive(Clone, Debug)]
+pub(crate) struct Uplink {
+    remembered: PathBuf,
+    sources: Vec<PathBuf>,
+}
+
+impl Uplink {
+    pub(crate) fn new(remembered: &Path, sources: &[&str]) -> Self {
+        Self {
+            remembered: remembered.to_owned(),
+            sources: sources.iter().map(PathBuf::from).collect(),
+        }
+    }
+
+    /// The servers, read when first needed and remembered from then on.
+    pub(crate) fn servers(&self) -> anyhow::Result<Vec<IpAddr>> {
+        if let Some(text) = files::read(&self.remembered)? {
+            return serde_json::from_str(&text)
+                .with_context(|| format!("failed to read `{}`", self.remembered.display()));
+        }
+        for source in &self.sources {
+            let servers = nameservers(&files::read(source)?.unwrap_or_default());
+            if !servers.is_empty() {
+                files::write(&self.remembered, &serde_json::to_vec(&servers)?, files::PUBLIC)?;
+                return Ok(servers);
+            }
+        }
+        bail!("no DNS server is known yet; DHCP should name one")
+    }
+
+    /// All addresses of a name, IPv4 first.
+    pub(crate) async fn resolve(&self, host: &str) -> anyhow::Result<Vec<IpAddr>> {
+        if let Ok(address) = host.parse() {
+            return Ok(vec![address]);
+        }
+        lookup(&self.servers()?, host, ResolveHosts::Always).await
+    }
+}
+
+impl Resolve for Uplink {
+    fn resolve(&self, name: Name) -> Resolving {
+        let uplink = self.clone();
+        Box::pin(async move {
+            let addresses = Uplink::resolve(&uplink, name.as_str())
+                .await
+                .map_err(|error| format!("{error:#}"))?;
+            Ok(Box::new(addresses.into_iter().map(|it| SocketAddr::new(it, 0))) as Addrs)
+        })
+    }
+}
+
+/// Asks exactly these servers, in their order.
+pub(crate) async fn lookup(servers: &[IpAddr], host: &str, hosts_file: ResolveHosts) -> anyhow::Result<Vec<IpAddr>> {
+    let servers_text = || servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let failed = || format!("failed to resolve `{host}` with {}", servers_text());
+    let mut options = ResolverOpts::default();
+    options.timeout = Duration::from_secs(2);
+    options.attempts = 2;
+    options.num_concurrent_reqs = 1;
+    options.server_ordering_strategy = ServerOrderingStrategy::UserProvidedOrder;
+    options.ip_strategy = LookupIpStrategy::Ipv4thenIpv6;
+    options.use_hosts_file = hosts_file;
+    let configuration =
+        ResolverConfig::from_name_servers(servers.iter().copied().map(NameServerConfig::udp_and_tcp).collect());
+    let resolver = TokioResolver::builder_with_config(configuration, TokioRuntimeProvider::default())
+        .with_options(options)
+        .build()
+        .map_err(|error| anyhow!("{error}"))
+        .with_context(failed)?;
+    let absolute = format!("{}.", host.trim_end_matches('.'));
+    let found = resolver
+        .lookup_ip(absolute)
+        .await
+        .map_err(|error| anyhow!("{error}"))
+        .with_context(failed)?;
+    let addresses: Vec<IpAddr> = found.iter().collect();
+    if addresses.is_empty() {
+        return Err(anyhow!("the answer names no address")).with_context(failed);
+    }
+    Ok(addresses)
+}
+
+/// The servers that a resolver file names. A stub on loopback is no server: it asks those that are wanted.
+pub(crate) fn nameservers(text: &str) -> Vec<IpAddr> {
+    text.lines()
+        .filter_map(|line| {
+            let mut words = line.split_whitespace();
+            (words.next() == Some("nameserver")).then(|| words.next()).flatten()
+        })
+        .filter_map(|word| word.split('%').next()?.parse().ok())
+        .filter(|it: &IpAddr| !it.is_loopback())
+        .collect()
+}
+
+/// A client for the provisioner: by these resolvers, and with the certificates of the system and of `ca_file`.
+pub(crate) fn https_client(uplink: &Uplink, ca_file: Option<&Path>) -> anyhow::Result<reqwest::Client> {
+    let mut builder = reqwest::Client::builder()
+        .https_only(true)
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(Duration::from_secs(10))
+        .timeout(Duration::from_secs(30))
+        .pool_max_idle_per_host(0)
+        .user_agent(concat!("dynk8s-agent/", env!("CARGO_PKG_VERSION")))
+        .dns_resolver(Arc::new(uplink.clone()));
+    if let Some(path) = ca_file {
+        let named = || format!("failed to read certificates from the `ca_file` `{}`", path.display());
+        let text = std::fs::read(path).with_context(named)?;
+        let certificates = reqwest::Certificate::from_pem_bundle(&text).with_context(named)?;
+        builder = builder.tls_certs_merge(certificates);
+    }
+    builder
+        .build()
+        .context("failed to set TLS up (is a bundle of CA certificates installed?)")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use test_case::test_case;
+
+    use super::{Uplink, nameservers};
+
+    #[test_case("", &[]; "nothing")]
+    #[test_case("nameserver 172.31.0.2\n", &["172.31.0.2"]; "one server")]
+    #[test_case("# nameserver 10.0.0.1\nsearch a\nnameserver\t10.0.0.2 # x\n", &["10.0.0.2"]; "comments and other lines")]
+    #[test_case("nameserver 127.0.0.53\nnameserver ::1\n", &[]; "stubs on loopback")]
+    #[test_case("nameserver fe80::1%ens5\nnameserver fd00:ec2::253\n", &["fe80::1", "fd00:ec2::253"]; "version 6")]
+    #[test_case("nameserver example\nnameservers 10.0.0.1\nnameserver", &[]; "nonsense")]
+    fn reads_resolver_files(text: &str, expected: &[&str]) {
+        let expected: Vec<IpAddr> = expected.iter().map(|it| it.parse().unwrap()).collect();
+        assert_eq!(nameservers(text), expected);
+    }
+
+    #[test]
+    fn remembers_what_dhcp_gave_when_the_files_say_something_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("resolv.conf");
+        let uplink = Uplink::new(
+            &folder.path().join("uplink.json"),
+            &["/nonexistent", file.to_str().unwrap()],
+        );
+        assert!(uplink.servers().unwrap_err().to_string().contains("no DNS server"));
+
+        std::fs::write(&file, "nameserver 172.31.0.2\n").unwrap();
+        let expected: Vec<IpAddr> = vec!["172.31.0.2".parse().unwrap()];
+        assert_eq!(uplink.servers().unwrap(), expected);
+
+        std::fs::write(&file, "nameserver 192.168.10.1\n").unwrap();
+        assert_eq!(uplink.servers().unwrap(), expected);
+    }
+
+    #[tokio::test]
+    async fn needs_no_server_for_an_address() {
+        let folder = tempfile::tempdir().unwrap();
+        let uplink = Uplink::new(&folder.path().join("uplink.json"), &[]);
+        assert_eq!(uplink.resolve("192.0.2.1").await.unwrap().len(), 1);
+        assert!(uplink.resolve("name.example").await.is_err());
+    }
+}
