@@ -1,14 +1,20 @@
 //! The configuration file, TOML: which messages and instances are believed, and what an instance becomes.
 
+mod check;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use dynk8s_api::claim::Taint;
 use serde::Deserialize;
 use url::Url;
+
+pub use check::Fault;
 
 /// The whole file. Unknown keys are refused.
 #[derive(Clone, Debug, Deserialize)]
@@ -38,6 +44,15 @@ pub struct Config {
 pub struct Cluster {
     /// `https://name:port`; the name is resolved by the DNS servers of the WireGuard document.
     pub server: Url,
+}
+
+impl Cluster {
+    /// `https://name:port`, the port always there.
+    pub fn server(&self) -> String {
+        let host = self.server.host_str().unwrap_or_default();
+        let port = self.server.port_or_known_default().unwrap_or(443);
+        format!("https://{host}:{port}")
+    }
 }
 
 /// The topics of the operator's own account.
@@ -83,10 +98,28 @@ pub struct NodeGroup {
 }
 
 impl Config {
-    /// Reads and checks the file.
+    /// Reads and checks the file. A file that cannot be parsed has one fault; one that can has all of them listed.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| format!("failed to read `{}`", path.display()))?;
-        toml::from_str(&text).with_context(|| format!("failed to understand `{}`", path.display()))
+        let config: Self =
+            toml::from_str(&text).with_context(|| format!("failed to understand `{}`", path.display()))?;
+        let faults: Vec<String> = config.faults().iter().map(ToString::to_string).collect();
+        if !faults.is_empty() {
+            bail!("failed to accept `{}`: {}", path.display(), faults.join("; "));
+        }
+        Ok(config)
+    }
+
+    /// What is wrong with it, all at once.
+    pub fn faults(&self) -> Vec<Fault> {
+        check::faults(self)
+    }
+
+    /// Whether any node group wants instances of this region.
+    pub fn lists_region(&self, region: &str) -> bool {
+        self.node_groups
+            .iter()
+            .any(|it| it.regions.iter().any(|it| it == region))
     }
 
     /// The node group that an instance of this account and region belongs to.
@@ -101,10 +134,10 @@ impl Config {
 impl Default for Times {
     fn default() -> Self {
         Self {
-            key_cooldown: Duration::from_secs(240),
-            tombstone: Duration::from_secs(24 * 3600),
-            token: Duration::from_secs(12 * 60),
-            announcement: Duration::from_secs(60),
+            key_cooldown: Duration::from_mins(4),
+            tombstone: Duration::from_hours(24),
+            token: Duration::from_mins(12),
+            announcement: Duration::from_mins(1),
         }
     }
 }

@@ -2,6 +2,23 @@
 //!
 //! `serve` faces the internet and only records; `reconcile` acts on what is recorded. All state is in the API server.
 
+pub mod announce;
+pub mod aws;
+pub mod claim;
+pub mod cli;
+pub mod commands;
 pub mod config;
+pub mod fetch;
+pub mod http;
+pub mod key;
+pub mod labels;
+pub mod manifests;
 pub mod names;
+pub mod proof;
+pub mod reconcile;
+pub mod serve;
+pub mod sns;
+pub mod store;
+pub mod telemetry;
+pub mod view;
 pub mod worker;

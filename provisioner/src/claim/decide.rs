@@ -1,0 +1,172 @@
+//! What a claim is worth, given what is known of its instance.
+
+mod change;
+mod material;
+#[cfg(test)]
+mod tests;
+
+use dynk8s_api::problem::Reason;
+use jiff::{SignedDuration, Timestamp};
+
+pub use change::Change;
+pub use material::{Material, material, why_not};
+
+use crate::config::Config;
+use crate::proof::{Asked, Identity};
+use crate::worker::{Attested, Claim, State, Wish, Worker, WorkerStatus};
+
+/// A claim that is repeated after this long is dated anew, so that its token is replaced when it expires.
+const RENEWED_AFTER: SignedDuration = SignedDuration::from_mins(5);
+
+/// What to do next. The question is asked again after everything but [`Step::Refuse`] and [`Step::Serve`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Ask STS.
+    Prove,
+    /// Make the Worker.
+    Create,
+    /// Write this down.
+    Record(Change),
+    /// Hand out the material of this generation.
+    Serve(u32),
+    /// Refuse, in words.
+    Refuse(Reason, String),
+}
+
+/// Decides. `worker` is what is there now, `proven` what STS said about this very claim, once it was asked.
+pub fn decide(
+    worker: Option<&Worker>,
+    asked: &Asked,
+    proven: Option<&Identity>,
+    config: &Config,
+    now: Timestamp,
+) -> Step {
+    let nothing = WorkerStatus::default();
+    let status = worker.and_then(|it| it.status.as_ref()).unwrap_or(&nothing);
+    if worker.is_some_and(|it| it.spec.wished == Wish::Gone) {
+        return refuse(Reason::Gone, "the instance is gone");
+    }
+    match status.announced.as_ref().map(|it| it.state) {
+        Some(State::Terminated) => return refuse(Reason::Gone, "AWS says that the instance is terminated"),
+        Some(State::Stopping | State::Stopped | State::ShuttingDown) => {
+            return refuse(Reason::NotYet, "AWS says that the instance is not running");
+        }
+        Some(State::Pending | State::Running) | None => {}
+    }
+    match &status.claim {
+        Some(claim) => decide_bound(status, claim, asked, proven, now),
+        None => decide_unbound(worker.is_some(), status, asked, proven, config, now),
+    }
+}
+
+/// The envelope proves who holds the claim key, so that its holder need not be proven again.
+fn decide_bound(
+    status: &WorkerStatus,
+    claim: &Claim,
+    asked: &Asked,
+    proven: Option<&Identity>,
+    now: Timestamp,
+) -> Step {
+    if status.contested.is_some() {
+        return refuse(
+            Reason::AnotherKey,
+            "the instance was claimed with two keys, and one of them is a theft",
+        );
+    }
+    let same = claim.key == asked.sender.to_string() && claim.kubelet_key == asked.kubelet_key();
+    match (same, proven) {
+        (false, None) => return Step::Prove,
+        (false, Some(_)) if status.joined.is_none() => return Step::Record(Change::Contested(now)),
+        (false, Some(_)) => return refuse(Reason::AnotherKey, "the instance was claimed with another key before"),
+        (true, _) if status.joined.is_some() => {
+            return refuse(
+                Reason::AlreadyJoined,
+                "the node was Ready, and secrets are handed out only once",
+            );
+        }
+        (true, _) => {}
+    }
+    if now.duration_since(claim.time) >= RENEWED_AFTER {
+        return Step::Record(Change::Renewed(now));
+    }
+    serve(status, claim, asked.request.reset)
+}
+
+/// The generation that the agent is to have: the current one, or the next if it was reset.
+fn serve(status: &WorkerStatus, claim: &Claim, reset: Option<u32>) -> Step {
+    let current = status.generation.unwrap_or(1);
+    if let Some(reset) = reset {
+        let given = status.generation.is_some() && (1..=current).contains(&reset);
+        if !given {
+            return refuse(
+                Reason::Malformed,
+                "`reset` names a generation that was never handed out",
+            );
+        }
+        if reset == current && claim.reset != Some(reset) {
+            return Step::Record(Change::Reset(reset));
+        }
+    }
+    let after_reset = claim.reset.map_or(1, |it| it.saturating_add(1));
+    Step::Serve(current.max(after_reset))
+}
+
+fn decide_unbound(
+    exists: bool,
+    status: &WorkerStatus,
+    asked: &Asked,
+    proven: Option<&Identity>,
+    config: &Config,
+    now: Timestamp,
+) -> Step {
+    if asked.request.reset.is_some() {
+        return refuse(
+            Reason::Malformed,
+            "`reset` names a generation, but nothing was handed out yet",
+        );
+    }
+    let unannounced = status.announced.is_none();
+    let waits = |since: Timestamp| unannounced && now.duration_since(since).unsigned_abs() < config.times.announcement;
+    if status.attested.as_ref().is_some_and(|it| waits(it.time)) {
+        return refuse(Reason::NotAnnounced, "AWS has not announced the instance yet");
+    }
+    let Some(identity) = proven else {
+        return Step::Prove;
+    };
+    if config.group_of(&identity.account, &identity.region).is_none() {
+        return refuse(
+            Reason::NotEligible,
+            "no node group lists the instance's account and region",
+        );
+    }
+    let announced = status.announced.as_ref();
+    if announced.is_some_and(|it| (&it.account, &it.region) != (&identity.account, &identity.region)) {
+        return refuse(
+            Reason::NotEligible,
+            "the instance was announced as one of another account or region",
+        );
+    }
+    if !exists {
+        return Step::Create;
+    }
+    let attested = status.attested.clone().unwrap_or_else(|| Attested {
+        account: identity.account.clone(),
+        region: identity.region.clone(),
+        time: now,
+    });
+    if waits(attested.time) {
+        return Step::Record(Change::Attested(attested));
+    }
+    let claim = Claim {
+        key: asked.sender.to_string(),
+        kubelet_key: asked.kubelet_key(),
+        kubelet_version: asked.request.kubelet_version.clone(),
+        reset: None,
+        time: now,
+    };
+    Step::Record(Change::Bound(attested, claim))
+}
+
+fn refuse(reason: Reason, text: &str) -> Step {
+    Step::Refuse(reason, text.to_owned())
+}

@@ -1,0 +1,34 @@
+//! What a claim writes down.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::worker::{Attested, Claim};
+
+/// A change of a Worker's status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The instance proved itself, but it has to be announced first.
+    Attested(Attested),
+    /// The instance proved itself: from now on the claim binds.
+    Bound(Attested, Claim),
+    /// The machine was reset after a failed join of this generation.
+    Reset(u32),
+    /// The same claim was made again.
+    Renewed(Timestamp),
+    /// Somebody with another key proved to be the same instance.
+    Contested(Timestamp),
+}
+
+impl Change {
+    /// The fields to be merged into the status.
+    pub fn patch(&self) -> Value {
+        match self {
+            Self::Attested(attested) => json!({ "attested": attested }),
+            Self::Bound(attested, claim) => json!({ "attested": attested, "claim": claim }),
+            Self::Reset(generation) => json!({ "claim": { "reset": generation } }),
+            Self::Renewed(time) => json!({ "claim": { "time": time } }),
+            Self::Contested(time) => json!({ "contested": time }),
+        }
+    }
+}

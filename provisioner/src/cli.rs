@@ -1,0 +1,85 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// The cluster's side of dynk8s: makes EC2 instances workers of an on-premises cluster.
+#[derive(Debug, Parser)]
+#[command(version, after_help = HINT)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const HINT: &str = "The API server is found as kubectl finds it: by KUBECONFIG, or inside a pod by its ServiceAccount.";
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Answer AWS and agents: what faces the internet
+    ///
+    /// Listens for messages of SNS and for claims, checks them and writes down what they say. It needs rights in its
+    /// own namespace only. TLS is to be ended in front of it, with a publicly trusted certificate.
+    Serve(Cluster),
+    /// Act on what is written down: keys, tokens, certificates, Nodes
+    ///
+    /// Gives instances their WireGuard keys and bootstrap tokens, approves their first certificates, and takes it all
+    /// back when they are terminated. Nobody needs to reach it.
+    Reconcile(Cluster),
+    /// Both in one process, which then has the rights of both
+    Run(Cluster),
+    /// Print the definition of the Worker resource, for `kubectl apply -f -`
+    Crd,
+    /// Print the public key that agents pin (`provisioner_key` in agent.toml)
+    ///
+    /// It is made at the first start of `serve`.
+    Key(Namespace),
+    /// Look at the configuration
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
+}
+
+/// What to do with the configuration.
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Name every fault of the configuration file at once
+    Check(File),
+}
+
+/// Where the objects are, and how to treat them.
+#[derive(Debug, Args)]
+pub struct Cluster {
+    #[command(flatten)]
+    pub file: File,
+    #[command(flatten)]
+    pub namespace: Namespace,
+}
+
+#[derive(Debug, Args)]
+pub struct File {
+    /// The configuration file
+    #[arg(long, value_name = "FILE", default_value = "/etc/dynk8s/provisioner.toml")]
+    pub config: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Namespace {
+    /// The namespace of Workers, keys and the provisioner's own Secret
+    #[arg(long, env = "POD_NAMESPACE", default_value = "dynk8s-system")]
+    pub namespace: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::Cli;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

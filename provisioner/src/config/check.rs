@@ -1,0 +1,161 @@
+//! What no type can say of a configuration: every fault at once, each with its place.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use url::Url;
+
+use super::{Config, NodeGroup, Times};
+use crate::sns::topic::Topic;
+use crate::{aws, labels};
+
+/// How old a message of SNS may be. What was forgotten sooner could be raised by a late one.
+const HOUR: Duration = Duration::from_hours(1);
+
+/// Something wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The key, as in `node_group[0].regions[1]`.
+    pub place: String,
+    /// What is wrong, and what is right.
+    pub fault: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`: {}", self.place, self.fault)
+    }
+}
+
+#[derive(Default)]
+struct Faults(Vec<Fault>);
+
+impl Faults {
+    fn unless(&mut self, right: bool, place: impl Into<String>, fault: impl Into<String>) {
+        if !right {
+            self.0.push(Fault {
+                place: place.into(),
+                fault: fault.into(),
+            });
+        }
+    }
+}
+
+pub(super) fn faults(config: &Config) -> Vec<Fault> {
+    let mut faults = Faults::default();
+    faults.unless(
+        config.listen != config.health_listen,
+        "health_listen",
+        "must differ from `listen`, which faces the internet",
+    );
+    check_server(&mut faults, &config.cluster.server);
+    check_topics(&mut faults, &config.sns.topics);
+    check_times(&mut faults, &config.times);
+    faults.unless(
+        !config.node_groups.is_empty(),
+        "node_group",
+        "at least one is needed, or no instance is eligible",
+    );
+    let mut names = BTreeSet::new();
+    for (at, group) in config.node_groups.iter().enumerate() {
+        let place = format!("node_group[{at}]");
+        faults.unless(
+            names.insert(&group.name),
+            format!("{place}.name"),
+            format!("`{}` is the name of another group already", group.name),
+        );
+        check_group(&mut faults, &place, group);
+    }
+    faults.0
+}
+
+fn check_server(faults: &mut Faults, server: &Url) {
+    let plain = server.scheme() == "https"
+        && server.host().is_some()
+        && matches!(server.path(), "" | "/")
+        && server.query().is_none()
+        && server.fragment().is_none()
+        && server.username().is_empty()
+        && server.password().is_none();
+    faults.unless(
+        plain,
+        "cluster.server",
+        "must be `https://<name>:<port>` and nothing more",
+    );
+}
+
+fn check_topics(faults: &mut Faults, topics: &[String]) {
+    faults.unless(!topics.is_empty(), "sns.topics", "at least one is needed");
+    for (at, topic) in topics.iter().enumerate() {
+        let fault = format!("`{topic}` is not `arn:<partition>:sns:<region>:<account>:<name>`");
+        faults.unless(topic.parse::<Topic>().is_ok(), format!("sns.topics[{at}]"), fault);
+    }
+}
+
+fn check_times(faults: &mut Faults, times: &Times) {
+    faults.unless(
+        times.tombstone > HOUR,
+        "times.tombstone_seconds",
+        "must be more than 3600, for SNS may repeat a message for an hour",
+    );
+    faults.unless(
+        times.key_cooldown < times.tombstone,
+        "times.key_cooldown_seconds",
+        "must be less than `times.tombstone_seconds`",
+    );
+    faults.unless(
+        (Duration::from_mins(1)..=24 * HOUR).contains(&times.token),
+        "times.token_seconds",
+        "must be between 60 and 86400",
+    );
+    faults.unless(
+        times.announcement <= HOUR,
+        "times.announcement_seconds",
+        "must be at most 3600",
+    );
+}
+
+fn check_group(faults: &mut Faults, place: &str, group: &NodeGroup) {
+    faults.unless(
+        !group.name.is_empty() && labels::is_value(&group.name),
+        format!("{place}.name"),
+        "must be at most 63 letters, digits, `-`, `_` and `.`",
+    );
+    faults.unless(
+        !group.accounts.is_empty(),
+        format!("{place}.accounts"),
+        "at least one is needed",
+    );
+    for (at, account) in group.accounts.iter().enumerate() {
+        let fault = format!("`{account}` is no account (twelve digits)");
+        faults.unless(aws::is_account(account), format!("{place}.accounts[{at}]"), fault);
+    }
+    faults.unless(
+        !group.regions.is_empty(),
+        format!("{place}.regions"),
+        "at least one is needed",
+    );
+    for (at, region) in group.regions.iter().enumerate() {
+        let fault = format!("`{region}` is no region (such as `eu-central-1`)");
+        faults.unless(aws::is_region(region), format!("{place}.regions[{at}]"), fault);
+    }
+    for (key, value) in &group.labels {
+        let valid = labels::is_key(key) && labels::is_value(value);
+        let fault = format!("Kubernetes admits no label `{key}={value}`");
+        faults.unless(valid, format!("{place}.labels"), fault);
+        let free = !key.starts_with("node-role.kubernetes.io/control-plane")
+            && !key.starts_with("node-role.kubernetes.io/master");
+        let fault = format!("`{key}` would make the node one of the control plane");
+        faults.unless(free, format!("{place}.labels"), fault);
+    }
+    let mut seen = BTreeSet::new();
+    for (at, taint) in group.taints.iter().enumerate() {
+        let place = format!("{place}.taints[{at}]");
+        let valid = labels::is_key(&taint.key) && labels::is_value(&taint.value);
+        let fault = format!("Kubernetes admits no taint `{}={}`", taint.key, taint.value);
+        faults.unless(valid, place.as_str(), fault);
+        let first = seen.insert((&taint.key, format!("{:?}", taint.effect)));
+        faults.unless(first, place, format!("`{}` has this effect already", taint.key));
+    }
+}

@@ -1,0 +1,75 @@
+use test_case::test_case;
+
+use super::Config;
+
+const SAMPLE: &str = include_str!("../../testdata/provisioner.toml");
+
+fn faults(text: &str) -> Vec<String> {
+    toml::from_str::<Config>(text)
+        .unwrap()
+        .faults()
+        .iter()
+        .map(ToString::to_string)
+        .collect()
+}
+
+#[test]
+fn the_sample_has_no_fault() {
+    assert_eq!(faults(SAMPLE), Vec::<String>::new());
+}
+
+#[test]
+fn the_server_always_has_a_port() {
+    let config: Config = toml::from_str(&SAMPLE.replace("example:6443", "example")).unwrap();
+    assert_eq!(config.cluster.server(), "https://api.onprem.example:443");
+}
+
+#[test_case("[times]", "[times]\ntombstones = 1"; "in a table")]
+#[test_case("[cluster]", "debug = true\n[cluster]"; "at the top")]
+#[test_case("effect = \"NoSchedule\"", "effect = \"Never\""; "an effect that does not exist")]
+#[test_case("tombstone_seconds = 86400", "tombstone_seconds = -1"; "a negative time")]
+fn refuses_what_it_does_not_know(right: &str, wrong: &str) {
+    assert!(SAMPLE.contains(right));
+    assert!(toml::from_str::<Config>(&SAMPLE.replace(right, wrong)).is_err());
+}
+
+#[test_case("https://api.onprem.example:6443", "http://api.onprem.example:6443", "cluster.server"; "no TLS")]
+#[test_case("https://api.onprem.example:6443", "https://a:b@api.onprem.example", "cluster.server"; "a password")]
+#[test_case("example:6443", "example:6443/path", "cluster.server"; "a path")]
+#[test_case("0.0.0.0:8081", "0.0.0.0:8080", "health_listen"; "one port for both listeners")]
+#[test_case(":sns:eu-central-1:", ":sqs:eu-central-1:", "sns.topics[0]"; "a queue for a topic")]
+#[test_case("[\"arn:aws:sns:eu-central-1:123456789012:dynk8s\"]", "[]", "sns.topics"; "no topic")]
+#[test_case("accounts = [\"123456789012\"]", "accounts = [\"12345\"]", "node_group[0].accounts[0]"; "a short account")]
+#[test_case("accounts = [\"123456789012\"]", "accounts = []", "node_group[0].accounts"; "no account")]
+#[test_case("regions = [\"eu-central-1\"]", "regions = [\"frankfurt\"]", "node_group[0].regions[0]"; "no region")]
+#[test_case("\"example.com/burst\" = \"true\"", "\"example.com/burst\" = \"a b\"", "node_group[0].labels"; "a label's value")]
+#[test_case("io/worker", "io/control-plane", "node_group[0].labels"; "a role of the control plane")]
+#[test_case("key = \"example.com/burst\"", "key = \"a/b/c\"", "node_group[0].taints[0]"; "a taint's key")]
+#[test_case("tombstone_seconds = 86400", "tombstone_seconds = 3600", "times.tombstone_seconds"; "forgets too soon")]
+#[test_case("key_cooldown_seconds = 240", "key_cooldown_seconds = 86400", "times.key_cooldown_seconds"; "cools too long")]
+#[test_case("token_seconds = 720", "token_seconds = 1", "times.token_seconds"; "a token that dies at once")]
+#[test_case("name = \"burst\"", "name = \"\"", "node_group[0].name"; "no name")]
+fn finds_the_fault(right: &str, wrong: &str, place: &str) {
+    assert!(SAMPLE.contains(right));
+    let faults = faults(&SAMPLE.replace(right, wrong));
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert!(faults[0].starts_with(&format!("`{place}`: ")), "{faults:?}");
+}
+
+#[test]
+fn finds_all_faults_at_once() {
+    let text = SAMPLE
+        .replace("https:", "http:")
+        .replace("= 86400", "= 60")
+        .replace("123456789012", "1234");
+    assert_eq!(faults(&text).len(), 5, "{:?}", faults(&text));
+}
+
+#[test]
+fn an_instance_belongs_to_the_first_group_that_lists_both_account_and_region() {
+    let config: Config = toml::from_str(SAMPLE).unwrap();
+    let group = |account, region| config.group_of(account, region).map(|it| it.name.as_str());
+    assert_eq!(group("123456789012", "eu-central-1"), Some("burst"));
+    assert_eq!(group("123456789012", "eu-west-1"), None);
+    assert_eq!(group("999999999999", "eu-central-1"), None);
+}

@@ -1,0 +1,22 @@
+//! `/healthz` and `/readyz`, on a listener that the internet does not reach.
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::get;
+
+/// Healthy is a process that answers; ready is one that says so.
+pub fn router(is_ready: impl Fn() -> bool + Clone + Send + Sync + 'static) -> Router {
+    let ready = async move || {
+        if is_ready() {
+            (StatusCode::OK, "ok\n")
+        } else {
+            (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the API server has not told of all Workers yet\n",
+            )
+        }
+    };
+    Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+}

@@ -1,0 +1,59 @@
+//! What the internet may ask, one file a resource, and on a listener of its own what the cluster may.
+
+mod body;
+mod claim;
+pub mod health;
+mod problem;
+mod progress;
+pub mod server;
+mod sns;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use dynk8s_api::PrivateKey;
+
+use self::problem::Refusal;
+use crate::claim::Claims;
+use crate::sns::Verifier;
+
+/// The largest message of SNS is 256 KiB.
+const MAX_SNS_BODY: usize = 256 * 1024;
+
+/// All that the handlers share.
+#[derive(Debug)]
+pub struct Shared {
+    pub key: PrivateKey,
+    pub claims: Claims,
+    pub sns: Verifier,
+}
+
+/// What faces the internet.
+pub fn router(shared: Arc<Shared>) -> Router {
+    let workers = Router::new()
+        .route("/v1/workers/{id}/claim", post(claim::post))
+        .route("/v1/workers/{id}/progress", post(progress::post))
+        .layer(DefaultBodyLimit::max(dynk8s_api::MAX_BODY));
+    let sns = Router::new()
+        .route("/sns", post(sns::post))
+        .layer(DefaultBodyLimit::max(MAX_SNS_BODY));
+    workers
+        .merge(sns)
+        .with_state(shared)
+        .fallback(unknown)
+        .method_not_allowed_fallback(not_allowed)
+}
+
+async fn unknown(_: Request) -> Response {
+    Refusal::plain(StatusCode::NOT_FOUND, "there is nothing here").into_response()
+}
+
+async fn not_allowed(_: Request) -> Response {
+    Refusal::plain(StatusCode::METHOD_NOT_ALLOWED, "only POST is answered here").into_response()
+}

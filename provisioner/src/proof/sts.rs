@@ -1,0 +1,169 @@
+//! `GetCallerIdentity`: the request is built here, whole, and only the signature's own parts are the agent's.
+
+mod answer;
+
+use std::time::Duration;
+
+use anyhow::anyhow;
+use dynk8s_api::binding::{
+    AUDIENCE_HEADER, BINDING_HEADER, STS_BODY, STS_CONTENT_TYPE, STS_SIGNED_HEADERS, binding, sts_host,
+};
+use dynk8s_api::claim::StsProof;
+use dynk8s_api::{InstanceId, PublicKey};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::{Client, RequestBuilder, StatusCode};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+pub use answer::Caller;
+
+use super::check::Asked;
+use super::identity::{Identity, identify};
+use crate::fetch;
+
+const MAX_ANSWER: usize = 16 * 1024;
+
+/// Questions to STS that are open at the same time.
+const MAX_QUESTIONS: usize = 8;
+
+/// How long a claim waits for its turn.
+const MAX_WAIT: Duration = Duration::from_secs(2);
+
+/// Why an instance is not proven.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// STS does not know the signature, or it is somebody else's.
+    #[error("{0}")]
+    NotProven(String),
+    /// Too many questions at once.
+    #[error("too many proofs are being checked")]
+    Busy,
+    /// STS could not be asked.
+    #[error("failed to ask STS")]
+    Unavailable(#[source] anyhow::Error),
+}
+
+/// Asks STS.
+#[derive(Debug)]
+pub struct Sts {
+    client: Client,
+    audience: PublicKey,
+    turns: Semaphore,
+}
+
+impl Sts {
+    /// Accepts proofs that were signed for this audience, our own public key.
+    pub fn new(client: Client, audience: PublicKey) -> Self {
+        Self {
+            client,
+            audience,
+            turns: Semaphore::new(MAX_QUESTIONS),
+        }
+    }
+
+    /// Who signed the proof, if it was this instance.
+    pub async fn prove(&self, instance: &InstanceId, asked: &Asked) -> Result<Identity, Refusal> {
+        let proof = &asked.request.sts;
+        let binding = binding(instance, &asked.sender, &asked.request.kubelet_key);
+        let request = self.request(proof, &binding).map_err(Refusal::Unavailable)?;
+        let turn = timeout(MAX_WAIT, self.turns.acquire()).await;
+        let _turn = turn.ok().and_then(Result::ok).ok_or(Refusal::Busy)?;
+        let answer = fetch::bounded(request, MAX_ANSWER)
+            .await
+            .map_err(Refusal::Unavailable)?;
+        match answer.status {
+            StatusCode::OK => {}
+            StatusCode::FORBIDDEN => {
+                let code = answer::error_code(&answer.body).unwrap_or_default();
+                return Err(Refusal::NotProven(format!("STS does not accept the proof ({code})")));
+            }
+            status => return Err(Refusal::Unavailable(anyhow!("STS answers {status}"))),
+        }
+        let caller = answer::read(&answer.body)
+            .ok_or_else(|| Refusal::Unavailable(anyhow!("STS answers something else than a caller's identity")))?;
+        identify(&caller, instance, &proof.region).ok_or_else(|| {
+            Refusal::NotProven(format!(
+                "the proof is of `{}`, not of this instance's own role",
+                caller.arn
+            ))
+        })
+    }
+
+    fn request(&self, proof: &StsProof, binding: &str) -> anyhow::Result<RequestBuilder> {
+        let StsProof {
+            region,
+            date,
+            access_key_id,
+            signature,
+            session_token,
+        } = proof;
+        let day = date.get(..8).unwrap_or_default();
+        let authorization = format!(
+            "AWS4-HMAC-SHA256 Credential={access_key_id}/{day}/{region}/sts/aws4_request, \
+             SignedHeaders={STS_SIGNED_HEADERS}, Signature={}",
+            signature.expose()
+        );
+        Ok(self
+            .client
+            .post(format!("https://{}/", sts_host(region)))
+            .header(ACCEPT, "text/xml")
+            .header(CONTENT_TYPE, STS_CONTENT_TYPE)
+            .header("x-amz-date", date)
+            .header("x-amz-security-token", sensitive(session_token.expose())?)
+            .header(AUDIENCE_HEADER, self.audience.to_string())
+            .header(BINDING_HEADER, binding)
+            .header(AUTHORIZATION, sensitive(&authorization)?)
+            .body(STS_BODY))
+    }
+}
+
+fn sensitive(text: &str) -> anyhow::Result<HeaderValue> {
+    let mut value = HeaderValue::from_str(text)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use dynk8s_api::claim::StsProof;
+    use dynk8s_api::{PrivateKey, Secret};
+
+    use super::Sts;
+
+    #[test]
+    fn the_request_is_built_from_what_we_know_and_the_signature() {
+        // Another test may have chosen the same provider before.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let audience = PrivateKey::generate().public();
+        let sts = Sts::new(crate::fetch::client(Duration::from_secs(1)).unwrap(), audience);
+        let proof = StsProof {
+            region: "eu-central-1".to_owned(),
+            date: "20261201T120000Z".to_owned(),
+            access_key_id: "ASIA0123456789ABCDEF".to_owned(),
+            signature: Secret::new("feed".to_owned()),
+            session_token: Secret::new("token".to_owned()),
+        };
+        let request = sts.request(&proof, "bound").unwrap().build().unwrap();
+        assert_eq!(
+            (request.method().as_str(), request.url().as_str()),
+            ("POST", "https://sts.eu-central-1.amazonaws.com/")
+        );
+        assert_eq!(
+            request.body().unwrap().as_bytes().unwrap(),
+            b"Action=GetCallerIdentity&Version=2011-06-15"
+        );
+        let header = |name: &str| request.headers()[name].to_str().unwrap().to_owned();
+        assert_eq!(header("x-dynk8s-audience"), audience.to_string());
+        assert_eq!(header("x-dynk8s-binding"), "bound");
+        assert_eq!(
+            header("authorization"),
+            "AWS4-HMAC-SHA256 Credential=ASIA0123456789ABCDEF/20261201/eu-central-1/sts/aws4_request, \
+             SignedHeaders=content-type;host;x-amz-date;x-amz-security-token;x-dynk8s-audience;x-dynk8s-binding, \
+             Signature=feed"
+        );
+        let printed = format!("{request:?}");
+        assert!(!printed.contains("feed") && !printed.contains("\"token\""), "{printed}");
+    }
+}

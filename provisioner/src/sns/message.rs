@@ -1,0 +1,215 @@
+//! A message as SNS delivers it over HTTPS, and the text of it that is signed
+//! ([formats](https://docs.aws.amazon.com/sns/latest/dg/sns-message-and-json-formats.html)).
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use super::Refusal;
+
+/// The longest token and the longest URL that are read; real ones are shorter than 300.
+const MAX_TEXT: usize = 2048;
+
+/// What a message is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Something was published.
+    Notification,
+    /// Somebody wants us to confirm a subscription.
+    SubscriptionConfirmation { token: String },
+    /// A subscription of ours was ended.
+    UnsubscribeConfirmation,
+}
+
+/// A message of the documented form. Nothing of it is believed yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    pub kind: Kind,
+    pub id: String,
+    pub topic: String,
+    /// What was published.
+    pub text: String,
+    pub time: Timestamp,
+    pub certificate_url: String,
+    pub(super) version: String,
+    pub(super) signature: String,
+    pub(super) signed: String,
+}
+
+/// All that any type of message holds, and nothing that is not signed beside the signature itself.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Wire {
+    r#type: String,
+    message_id: String,
+    topic_arn: String,
+    message: String,
+    timestamp: String,
+    signature_version: String,
+    signature: String,
+    #[serde(rename = "SigningCertURL")]
+    certificate_url: String,
+    subject: Option<String>,
+    token: Option<String>,
+    #[serde(rename = "SubscribeURL")]
+    subscribe_url: Option<String>,
+}
+
+impl Message {
+    /// Reads a body. The headers are not signed, so nothing is taken from them.
+    pub fn parse(body: &[u8]) -> Result<Self, Refusal> {
+        let wire: Wire = serde_json::from_slice(body).map_err(|error| Refusal::Malformed(error.to_string()))?;
+        let malformed = |what: &str| Refusal::Malformed(what.to_owned());
+        let time = wire
+            .timestamp
+            .parse()
+            .map_err(|_| malformed("its Timestamp is no time"))?;
+        let short = [
+            &wire.message_id,
+            &wire.topic_arn,
+            &wire.signature,
+            &wire.certificate_url,
+        ];
+        if short.iter().any(|it| it.len() > MAX_TEXT) {
+            return Err(malformed("a field is too long"));
+        }
+        let (kind, signed) = match wire.r#type.as_str() {
+            "Notification" => (Kind::Notification, wire.signed_notification()),
+            "SubscriptionConfirmation" => {
+                let token = wire.token.clone().filter(|it| (1..=MAX_TEXT).contains(&it.len()));
+                let token = token.ok_or_else(|| malformed("its Token is missing or too long"))?;
+                (Kind::SubscriptionConfirmation { token }, wire.signed_confirmation()?)
+            }
+            "UnsubscribeConfirmation" => (Kind::UnsubscribeConfirmation, wire.signed_confirmation()?),
+            _ => return Err(malformed("its Type is unknown")),
+        };
+        Ok(Self {
+            kind,
+            signed,
+            id: wire.message_id,
+            topic: wire.topic_arn,
+            text: wire.message,
+            time,
+            certificate_url: wire.certificate_url,
+            version: wire.signature_version,
+            signature: wire.signature,
+        })
+    }
+
+    pub(super) fn check_version(&self) -> Result<(), Refusal> {
+        if self.version == "2" {
+            return Ok(());
+        }
+        let remedy = "its signature version is not 2; set the topic's attribute SignatureVersion to 2";
+        Err(Refusal::NotAuthentic(remedy.to_owned()))
+    }
+}
+
+impl Wire {
+    fn signed_notification(&self) -> String {
+        let mut fields = vec![("Message", self.message.as_str()), ("MessageId", &self.message_id)];
+        fields.extend(self.subject.as_deref().map(|it| ("Subject", it)));
+        fields.extend([
+            ("Timestamp", self.timestamp.as_str()),
+            ("TopicArn", &self.topic_arn),
+            ("Type", &self.r#type),
+        ]);
+        lines(&fields)
+    }
+
+    fn signed_confirmation(&self) -> Result<String, Refusal> {
+        let (Some(token), Some(url)) = (self.token.as_deref(), self.subscribe_url.as_deref()) else {
+            return Err(Refusal::Malformed("its Token or SubscribeURL is missing".to_owned()));
+        };
+        Ok(lines(&[
+            ("Message", &self.message),
+            ("MessageId", &self.message_id),
+            ("SubscribeURL", url),
+            ("Timestamp", &self.timestamp),
+            ("Token", token),
+            ("TopicArn", &self.topic_arn),
+            ("Type", &self.r#type),
+        ]))
+    }
+}
+
+/// Name and value of each field on lines of their own, in the order of the documentation.
+fn lines(fields: &[(&str, &str)]) -> String {
+    fields
+        .iter()
+        .flat_map(|&(name, value)| [name, "\n", value, "\n"])
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use test_case::test_case;
+
+    use super::{Kind, Message};
+    use crate::sns::Refusal;
+
+    const NOTIFICATION: &str = r#"{
+        "Type": "Notification", "MessageId": "m", "TopicArn": "t", "Message": "a\nb", "Timestamp": "2026-12-01T00:00:00.000Z",
+        "SignatureVersion": "2", "Signature": "s", "SigningCertURL": "c", "UnsubscribeURL": "u"
+    }"#;
+
+    const CONFIRMATION: &str = r#"{
+        "Type": "SubscriptionConfirmation", "MessageId": "m", "TopicArn": "t", "Message": "a", "Token": "k",
+        "SubscribeURL": "u", "Timestamp": "2026-12-01T00:00:00.000Z", "SignatureVersion": "2", "Signature": "s",
+        "SigningCertURL": "c"
+    }"#;
+
+    #[test]
+    fn a_notification_without_subject_is_signed_without_one() {
+        let message = Message::parse(NOTIFICATION.as_bytes()).unwrap();
+        assert_eq!(message.kind, Kind::Notification);
+        assert_eq!(
+            message.signed,
+            "Message\na\nb\nMessageId\nm\nTimestamp\n2026-12-01T00:00:00.000Z\nTopicArn\nt\nType\nNotification\n"
+        );
+    }
+
+    #[test]
+    fn a_subject_is_signed() {
+        let text = NOTIFICATION.replace(r#""Message":"#, r#""Subject": "x", "Message":"#);
+        let message = Message::parse(text.as_bytes()).unwrap();
+        assert!(
+            message.signed.contains("MessageId\nm\nSubject\nx\nTimestamp\n"),
+            "{}",
+            message.signed
+        );
+    }
+
+    #[test]
+    fn a_confirmation_is_signed_with_its_token_and_its_url() {
+        let message = Message::parse(CONFIRMATION.as_bytes()).unwrap();
+        assert_eq!(
+            message.signed,
+            "Message\na\nMessageId\nm\nSubscribeURL\nu\nTimestamp\n2026-12-01T00:00:00.000Z\nToken\nk\nTopicArn\nt\n\
+             Type\nSubscriptionConfirmation\n"
+        );
+        assert_eq!(message.kind, Kind::SubscriptionConfirmation { token: "k".to_owned() });
+    }
+
+    #[test_case("", ""; "nothing")]
+    #[test_case(NOTIFICATION, r#""Type": "Other""#; "an unknown type")]
+    #[test_case(NOTIFICATION, r#""Type": 1"#; "a number for a text")]
+    #[test_case(NOTIFICATION, r#""MessageId": null"#; "a field that is null")]
+    #[test_case(NOTIFICATION, r#""Timestamp": "yesterday""#; "no time")]
+    #[test_case(CONFIRMATION, r#""Token": """#; "an empty token")]
+    #[test_case(CONFIRMATION, r#""Token": null"#; "no token")]
+    #[test_case(CONFIRMATION, r#""SubscribeURL": null"#; "no url")]
+    fn refuses(base: &str, change: &str) {
+        let text = change.split_once(": ").map_or_else(String::new, |(name, value)| {
+            let mut json: serde_json::Value = serde_json::from_str(base).unwrap();
+            json[name.trim_matches('"')] = serde_json::from_str(value).unwrap();
+            json.to_string()
+        });
+        assert!(matches!(Message::parse(text.as_bytes()), Err(Refusal::Malformed(_))));
+    }
+
+    #[test]
+    fn a_field_that_stands_twice_is_refused() {
+        let text = NOTIFICATION.replace(r#""Message":"#, r#""Message": "other", "Message":"#);
+        assert!(matches!(Message::parse(text.as_bytes()), Err(Refusal::Malformed(_))));
+    }
+}
