@@ -4,4 +4,5 @@ pub mod aws;
 pub mod cluster;
 pub mod host;
 pub mod programs;
+pub mod stand_in;
 pub mod topology;

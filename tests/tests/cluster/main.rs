@@ -1,5 +1,7 @@
 //! The lab's control plane is a real one: what a join and the provisioner rely on is there.
 
+mod joins;
+
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -24,6 +26,7 @@ fn main() -> anyhow::Result<ExitCode> {
             .block_on(programs::ensure())
     })?;
     let cluster = Arc::new(Cluster::start(&programs)?);
+    joins::admit_group(&cluster)?;
     let trial = |name: &str, check: fn(&Cluster) -> anyhow::Result<()>| {
         let cluster = cluster.clone();
         Trial::test(name, move || {
@@ -39,6 +42,19 @@ fn main() -> anyhow::Result<ExitCode> {
         trial("service_account_is_only_itself", service_account_is_only_itself),
         trial("admission_policies_are_served", admission_policies_are_served),
         trial("no_token_is_left_by_kubeadm", no_token_is_left_by_kubeadm),
+        trial(
+            "an_approved_join_makes_a_ready_node",
+            joins::an_approved_join_makes_a_ready_node,
+        ),
+        trial(
+            "a_join_without_approval_gives_up",
+            joins::a_join_without_approval_gives_up,
+        ),
+        trial(
+            "a_join_with_an_unknown_token_is_refused",
+            joins::a_join_with_an_unknown_token_is_refused,
+        ),
+        trial("a_join_fails_once_as_told", joins::a_join_fails_once_as_told),
     ];
     Ok(libtest_mimic::run(&Arguments::from_args(), trials).exit_code())
 }
@@ -47,12 +63,12 @@ struct Cluster {
     // Dropped before the runtime and the namespace that it lives in.
     control_plane: ControlPlane,
     runtime: Runtime,
-    _machine: Namespace,
+    machine: Arc<Namespace>,
 }
 
 impl Cluster {
     fn start(programs: &Programs) -> anyhow::Result<Self> {
-        let machine = Namespace::create("cluster")?;
+        let machine = Arc::new(Namespace::create("cluster")?);
         machine.ip(&format!(
             "link add lan type bridge\naddress add {API_ADDRESS}/24 dev lan\nlink set lan up\n"
         ))?;
@@ -63,7 +79,7 @@ impl Cluster {
         Ok(Self {
             control_plane,
             runtime,
-            _machine: machine,
+            machine,
         })
     }
 
@@ -233,7 +249,7 @@ fn no_token_is_left_by_kubeadm(cluster: &Cluster) -> anyhow::Result<()> {
             .as_str()
             .unwrap_or_default()
             .trim_start_matches("bootstrap-token-");
-        !["aaaaaa", "cccccc", "dddddd"].contains(&id)
+        !["aaaaaa", "cccccc", "dddddd", "eeeeee", "ffffff"].contains(&id)
     });
     ensure!(foreign.is_none(), "{foreign:?}");
     Ok(())
