@@ -88,7 +88,10 @@ impl Cause {
         match self {
             Self::NoToken => Failure::NoToken,
             Self::Api(Error::Api(status)) if status.is_conflict() || status.is_already_exists() => Failure::Changed {
-                object: status.details.as_ref().map_or_else(|| action.to_owned(), |it| format!("{} `{}`", it.kind, it.name)),
+                object: status
+                    .details
+                    .as_ref()
+                    .map_or_else(|| action.to_owned(), |it| format!("{} `{}`", it.kind, it.name)),
             },
             Self::Api(source) => Failure::Refused {
                 action: action.to_owned(),
@@ -104,10 +107,29 @@ impl Hand {
         let name = instance.as_str();
         match action {
             Action::Save(findings) => self.save(&findings).await?,
-            Action::LabelKey { name: key, resource_version } => self.label(&key, name, &resource_version).await?,
-            Action::FreeKey { name: key, resource_version } => self.label(&key, "", &resource_version).await?,
-            Action::WriteJoin { id, generation, expires, replaces } => {
-                self.write_join(&Token { id, generation, expires }, replaces).await?;
+            Action::LabelKey {
+                name: key,
+                resource_version,
+            } => self.label(&key, name, &resource_version).await?,
+            Action::FreeKey {
+                name: key,
+                resource_version,
+            } => self.label(&key, "", &resource_version).await?,
+            Action::WriteJoin {
+                id,
+                generation,
+                expires,
+                replaces,
+            } => {
+                self.write_join(
+                    &Token {
+                        id,
+                        generation,
+                        expires,
+                    },
+                    replaces,
+                )
+                .await?;
             }
             Action::CreateToken { .. } => self.create_token().await?,
             Action::DeleteToken { id } => {
@@ -118,9 +140,15 @@ impl Hand {
             }
             Action::Approve { name, resource_version } => {
                 let patch = Patch::Merge(render::approval(&instance, &resource_version));
-                self.requests.patch_approval(&name, &PatchParams::default(), &patch).await?;
+                self.requests
+                    .patch_approval(&name, &PatchParams::default(), &patch)
+                    .await?;
             }
-            Action::PatchNode { resource_version, labels, taints } => {
+            Action::PatchNode {
+                resource_version,
+                labels,
+                taints,
+            } => {
                 let patch = render::node_patch(&labels, taints.as_deref(), &resource_version);
                 merge(&self.nodes, name, patch).await?;
             }
@@ -136,7 +164,10 @@ impl Hand {
     async fn save(&mut self, findings: &Findings) -> Result<(), Error> {
         let patch = json!({"metadata": {"resourceVersion": self.resource_version}, "status": findings});
         let name = self.instance.as_str();
-        let saved = self.workers.patch_status(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
+        let saved = self
+            .workers
+            .patch_status(name, &PatchParams::default(), &Patch::Merge(patch))
+            .await?;
         self.resource_version = saved.resource_version();
         Ok(())
     }
@@ -150,7 +181,9 @@ impl Hand {
         let secret = render::join_secret(&self.instance, &self.uid, token, &draw::token_secret(), replaces);
         let parameters = PostParams::default();
         let written = if update {
-            self.secrets.replace(self.instance.as_str(), &parameters, &secret).await?
+            self.secrets
+                .replace(self.instance.as_str(), &parameters, &secret)
+                .await?
         } else {
             self.secrets.create(&parameters, &secret).await?
         };

@@ -34,7 +34,11 @@ fn question() -> SubjectAccessReview {
     SubjectAccessReview {
         spec: SubjectAccessReviewSpec {
             user: Some("system:bootstrap:dynk8s".to_owned()),
-            groups: Some([TOKEN_GROUP, ALL_TOKENS, "system:authenticated"].map(str::to_owned).to_vec()),
+            groups: Some(
+                [TOKEN_GROUP, ALL_TOKENS, "system:authenticated"]
+                    .map(str::to_owned)
+                    .to_vec(),
+            ),
             resource_attributes: Some(ResourceAttributes {
                 group: Some("certificates.k8s.io".to_owned()),
                 resource: Some("certificatesigningrequests".to_owned()),

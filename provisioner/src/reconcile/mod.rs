@@ -92,6 +92,7 @@ async fn reconcile(worker: Arc<Worker>, context: Arc<Context>) -> Result<control
 }
 
 /// Twice as long after each failure in a row.
+#[expect(clippy::needless_pass_by_value, reason = "the controller calls it so")]
 fn again_after(worker: Arc<Worker>, _: &Failure, context: Arc<Context>) -> controller::Action {
     let mut failures = context.failures();
     let count = failures.entry(worker.name_any()).or_default();

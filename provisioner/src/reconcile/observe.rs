@@ -30,7 +30,9 @@ fn keys(stores: &Stores, worker: &Worker, nodes: &[Arc<Node>], instance: &str) -
     let nodes: Vec<&Node> = nodes.iter().map(AsRef::as_ref).collect();
     let others = || {
         let workers = stores.workers.state();
-        let others = workers.iter().filter(|it| it.metadata.name.as_deref() != Some(instance));
+        let others = workers
+            .iter()
+            .filter(|it| it.metadata.name.as_deref() != Some(instance));
         others
             .filter_map(|it| it.status.as_ref()?.key.clone())
             .collect::<BTreeSet<String>>()

@@ -133,7 +133,13 @@ mod tests {
             expires: "2026-12-02T03:04:05Z".parse().unwrap(),
         };
         let secret = Hidden::new("0123456789abcdef".to_owned());
-        join_secret(&"i-0123abcd".parse().unwrap(), "uid", &token, &secret, Some("7".to_owned()))
+        join_secret(
+            &"i-0123abcd".parse().unwrap(),
+            "uid",
+            &token,
+            &secret,
+            Some("7".to_owned()),
+        )
     }
 
     #[test]
@@ -173,6 +179,9 @@ mod tests {
     #[test]
     fn a_patch_without_taints_leaves_them_alone() {
         assert!(node_patch(&BTreeMap::new(), None, "1").get("spec").is_none());
-        assert_eq!(node_patch(&BTreeMap::new(), Some(&[]), "1")["spec"]["taints"], json!([]));
+        assert_eq!(
+            node_patch(&BTreeMap::new(), Some(&[]), "1")["spec"]["taints"],
+            json!([])
+        );
     }
 }

@@ -35,20 +35,20 @@ impl Stores {
 }
 
 /// Has the controller woken by everything that concerns a Worker.
-pub(super) fn attach(
-    controller: Controller<Worker>,
-    client: &Client,
-    namespace: &str,
-) -> (Stores, Controller<Worker>) {
+pub(super) fn attach(controller: Controller<Worker>, client: &Client, namespace: &str) -> (Stores, Controller<Worker>) {
     let workers = controller.store();
     let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
     let of_type = |kind: &str| watcher::Config::default().fields(&format!("type={kind}"));
     let signer = "spec.signerName=kubernetes.io/kube-apiserver-client-kubelet";
 
     let (keys, keys_writer) = store();
-    let keys_stream = watcher(secrets.clone(), of_type(KEY_TYPE)).default_backoff().reflect(keys_writer);
+    let keys_stream = watcher(secrets.clone(), of_type(KEY_TYPE))
+        .default_backoff()
+        .reflect(keys_writer);
     let (joins, joins_writer) = store();
-    let joins_stream = watcher(secrets, of_type(JOIN_TYPE)).default_backoff().reflect(joins_writer);
+    let joins_stream = watcher(secrets, of_type(JOIN_TYPE))
+        .default_backoff()
+        .reflect(joins_writer);
     let (nodes, nodes_writer) = store();
     let nodes_stream = watcher(Api::<Node>::all(client.clone()), watcher::Config::default())
         .default_backoff()
@@ -60,7 +60,10 @@ pub(super) fn attach(
         .reflect(requests_writer);
 
     let controller = controller
-        .watches_stream(keys_stream.touched_objects(), concerned_by_key(workers.clone(), namespace))
+        .watches_stream(
+            keys_stream.touched_objects(),
+            concerned_by_key(workers.clone(), namespace),
+        )
         .watches_stream(joins_stream.touched_objects(), named(namespace))
         .watches_stream(nodes_stream.touched_objects(), named(namespace))
         .watches_stream(requests_stream.touched_objects(), concerned_by_request(namespace));
@@ -106,9 +109,7 @@ fn named<K: kube::Resource>(namespace: &str) -> impl Fn(K) -> Option<ObjectRef<W
     }
 }
 
-fn concerned_by_request(
-    namespace: &str,
-) -> impl Fn(CertificateSigningRequest) -> Option<ObjectRef<Worker>> + use<> {
+fn concerned_by_request(namespace: &str) -> impl Fn(CertificateSigningRequest) -> Option<ObjectRef<Worker>> + use<> {
     let namespace = namespace.to_owned();
     move |request| Some(ObjectRef::new(instance_of(&request)?.as_str()).within(&namespace))
 }

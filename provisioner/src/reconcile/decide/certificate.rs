@@ -2,6 +2,9 @@
 //!
 //! All others are ignored and never denied, for others may have reasons to approve them.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 
 use base64::Engine as _;
@@ -52,16 +55,31 @@ pub(super) fn approve(draft: &mut Draft<'_>) {
     if draft.findings.joined.is_some() {
         return;
     }
-    let own = draft.case.observed.requests.iter().filter(|it| requested_with(it, &token.id));
+    let own = draft
+        .case
+        .observed
+        .requests
+        .iter()
+        .filter(|it| requested_with(it, &token.id));
     for request in own {
         let name = request.metadata.name.clone().unwrap_or_default();
         if draft.case.observed.node.is_some() {
             let message = format!("ignored `{name}`: the Node is there already");
             draft.say(Kind::CertificateApproved, false, "NodeExists", message);
         } else if let Err(refusal) = verify(request, draft.case.instance, &token.id, &claim.kubelet_key) {
-            draft.say(Kind::CertificateApproved, false, "Ignored", format!("ignored `{name}`: {refusal}"));
+            draft.say(
+                Kind::CertificateApproved,
+                false,
+                "Ignored",
+                format!("ignored `{name}`: {refusal}"),
+            );
         } else if let Some(resource_version) = request.metadata.resource_version.clone() {
-            draft.say(Kind::CertificateApproved, true, "Approved", format!("approved `{name}`"));
+            draft.say(
+                Kind::CertificateApproved,
+                true,
+                "Approved",
+                format!("approved `{name}`"),
+            );
             return draft.act(Action::Approve { name, resource_version });
         }
     }

@@ -84,7 +84,9 @@ impl Keys {
 impl Key {
     fn of(secret: &Secret, nodes: &[&Node]) -> Option<Self> {
         let addresses = addresses(secret);
-        let shown_by = nodes.iter().find(|it| internal_addresses(it).any(|it| addresses.contains(&it)));
+        let shown_by = nodes
+            .iter()
+            .find(|it| internal_addresses(it).any(|it| addresses.contains(&it)));
         Some(Self {
             name: secret.metadata.name.clone()?,
             resource_version: secret.metadata.resource_version.clone()?,
@@ -104,7 +106,10 @@ pub(super) fn assign(draft: &mut Draft<'_>) -> Option<Key> {
         let others = keys.held.len() - 1;
         let message = match others {
             0 => format!("has the key `{}`", key.name),
-            _ => format!("has the key `{}`; {others} more carry its name on their label", key.name),
+            _ => format!(
+                "has the key `{}`; {others} more carry its name on their label",
+                key.name
+            ),
         };
         draft.say(Kind::KeyAssigned, true, "Assigned", message);
         return Some(key);
@@ -115,27 +120,38 @@ pub(super) fn assign(draft: &mut Draft<'_>) -> Option<Key> {
         return None;
     }
     if !draft.hands_out() || (draft.status.announced.is_none() && draft.status.claim.is_none()) {
-        draft.say(Kind::KeyAssigned, false, "Withheld", "nothing is handed out to the instance as it stands");
+        draft.say(
+            Kind::KeyAssigned,
+            false,
+            "Withheld",
+            "nothing is handed out to the instance as it stands",
+        );
         return None;
     }
-    match keys.free.clone() {
-        Some(key) => {
-            draft.findings.key = Some(key.name.clone());
-            draft.say(Kind::KeyAssigned, false, "Assigning", format!("takes the key `{}`", key.name));
-            draft.guard();
-            draft.act(Action::LabelKey {
-                name: key.name.clone(),
-                resource_version: key.resource_version.clone(),
-            });
-            draft.say(Kind::KeyAssigned, true, "Assigned", format!("has the key `{}`", key.name));
-            Some(key)
-        }
-        None => {
-            draft.findings.key = None;
-            draft.say(Kind::KeyAssigned, false, "PoolEmpty", exhausted(keys));
-            None
-        }
-    }
+    let Some(key) = keys.free.clone() else {
+        draft.findings.key = None;
+        draft.say(Kind::KeyAssigned, false, "PoolEmpty", exhausted(keys));
+        return None;
+    };
+    draft.findings.key = Some(key.name.clone());
+    draft.say(
+        Kind::KeyAssigned,
+        false,
+        "Assigning",
+        format!("takes the key `{}`", key.name),
+    );
+    draft.guard();
+    draft.act(Action::LabelKey {
+        name: key.name.clone(),
+        resource_version: key.resource_version.clone(),
+    });
+    draft.say(
+        Kind::KeyAssigned,
+        true,
+        "Assigned",
+        format!("has the key `{}`", key.name),
+    );
+    Some(key)
 }
 
 fn exhausted(keys: &Keys) -> String {
@@ -159,7 +175,9 @@ fn addresses(secret: &Secret) -> Vec<IpAddr> {
     let document = field
         .and_then(|it| std::str::from_utf8(&it.0).ok())
         .and_then(|it| Document::parse(it).ok());
-    document.map_or_else(Vec::new, |it| it.interface.addresses.iter().map(ipnet::IpNet::addr).collect())
+    document.map_or_else(Vec::new, |it| {
+        it.interface.addresses.iter().map(ipnet::IpNet::addr).collect()
+    })
 }
 
 /// The addresses of type `InternalIP` that a Node shows.

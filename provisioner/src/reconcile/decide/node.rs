@@ -24,8 +24,18 @@ pub(super) fn look(draft: &mut Draft<'_>, key: Option<&Key>) {
     }
     match (draft.findings.joined, ours.ready) {
         (Some(_), true) => draft.say(Kind::Joined, true, "Ready", "the Node is Ready"),
-        (Some(_), false) => draft.say(Kind::Joined, true, "NotReady", "the Node has joined, but is not Ready now"),
-        (None, _) => draft.say(Kind::Joined, false, "NotReady", "the Node is there, but was never Ready"),
+        (Some(_), false) => draft.say(
+            Kind::Joined,
+            true,
+            "NotReady",
+            "the Node has joined, but is not Ready now",
+        ),
+        (None, _) => draft.say(
+            Kind::Joined,
+            false,
+            "NotReady",
+            "the Node is there, but was never Ready",
+        ),
     }
     if draft.hands_out() {
         settle(draft, node, ours.ready, key);
@@ -40,7 +50,12 @@ fn absent(draft: &mut Draft<'_>, other: Option<&Node>) {
             draft.say(Kind::Joined, false, "ForeignNode", message);
         }
         None if draft.findings.joined.is_some() => {
-            draft.say(Kind::Joined, false, "Missing", "the Node had joined and is not there any more");
+            draft.say(
+                Kind::Joined,
+                false,
+                "Missing",
+                "the Node had joined and is not there any more",
+            );
         }
         None => draft.say(Kind::Joined, false, "NotJoined", "the Node is not there yet"),
     }
@@ -50,7 +65,12 @@ fn absent(draft: &mut Draft<'_>, other: Option<&Node>) {
 fn settle(draft: &mut Draft<'_>, node: &Node, ready: bool, key: Option<&Key>) {
     let taints = node.spec.as_ref().and_then(|it| it.taints.clone()).unwrap_or_default();
     if !taints.iter().any(|it| it.key == STARTUP_TAINT) {
-        return draft.say(Kind::Admitted, true, "Admitted", "the startup taint is lifted; pods may come");
+        return draft.say(
+            Kind::Admitted,
+            true,
+            "Admitted",
+            "the startup taint is lifted; pods may come",
+        );
     }
     let labels = missing_labels(draft, node);
     let obstacle = obstacle(node, ready, key);
@@ -72,7 +92,12 @@ fn settle(draft: &mut Draft<'_>, node: &Node, ready: bool, key: Option<&Key>) {
 fn reject(draft: &mut Draft<'_>, obstacle: Option<(&'static str, String)>) {
     match obstacle {
         Some((reason, message)) => draft.say(Kind::Admitted, false, reason, message),
-        None => draft.say(Kind::Admitted, true, "Admitted", "the startup taint is lifted; pods may come"),
+        None => draft.say(
+            Kind::Admitted,
+            true,
+            "Admitted",
+            "the startup taint is lifted; pods may come",
+        ),
     }
 }
 
@@ -87,7 +112,8 @@ fn obstacle(node: &Node, ready: bool, key: Option<&Key>) -> Option<(&'static str
         return Some(("NoAddress", "the Node shows no internal address".to_owned()));
     }
     let foreign = shown.find(|it| !expected.contains(it))?;
-    let message = format!("the Node shows the address {foreign}, which its key's document does not have; check `--node-ip`");
+    let message =
+        format!("the Node shows the address {foreign}, which its key's document does not have; check `--node-ip`");
     Some(("ForeignAddress", message))
 }
 
@@ -103,7 +129,10 @@ fn missing_labels(draft: &Draft<'_>, node: &Node) -> BTreeMap<String, String> {
 /// What is kept of a Node that is the instance's by its provider id.
 pub(super) fn summary(node: &Node, instance: &str) -> Option<worker::Node> {
     let provider_id = node.spec.as_ref()?.provider_id.as_deref()?;
-    let zone = provider_id.strip_prefix("aws:///")?.strip_suffix(instance)?.strip_suffix('/')?;
+    let zone = provider_id
+        .strip_prefix("aws:///")?
+        .strip_suffix(instance)?
+        .strip_suffix('/')?;
     let valid = !zone.is_empty() && zone.bytes().all(|it| matches!(it, b'a'..=b'z' | b'0'..=b'9' | b'-'));
     valid.then_some(())?;
     let labels = node.metadata.labels.as_ref();

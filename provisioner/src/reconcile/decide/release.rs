@@ -14,7 +14,12 @@ pub(super) fn release(draft: &mut Draft<'_>) {
     let had_key = draft.findings.key.is_some() || !draft.case.observed.keys.held.is_empty();
     if had_key && !resting.is_zero() {
         draft.look_again_in(resting);
-        return draft.say(Kind::Released, false, "CoolingDown", format!("the key rests for {cooldown:?}"));
+        return draft.say(
+            Kind::Released,
+            false,
+            "CoolingDown",
+            format!("the key rests for {cooldown:?}"),
+        );
     }
     if free_keys(draft) {
         bury(draft);
@@ -43,7 +48,10 @@ fn free_keys(draft: &mut Draft<'_>) -> bool {
         draft.findings.key = None;
         return true;
     };
-    let message = format!("the key `{}` is kept, for the Node `{node}` shows its address", key.name);
+    let message = format!(
+        "the key `{}` is kept, for the Node `{node}` shows its address",
+        key.name
+    );
     draft.say(Kind::Released, false, "AddressInUse", message);
     false
 }
@@ -51,7 +59,12 @@ fn free_keys(draft: &mut Draft<'_>) -> bool {
 fn bury(draft: &mut Draft<'_>) {
     let now = draft.case.now;
     let buried = *draft.findings.buried.get_or_insert(now);
-    draft.say(Kind::Released, true, "Released", "nothing of the instance is left; this is its tombstone");
+    draft.say(
+        Kind::Released,
+        true,
+        "Released",
+        "nothing of the instance is left; this is its tombstone",
+    );
     let remaining = draft.case.config.times.tombstone.saturating_sub(elapsed(buried, now));
     draft.look_again_in(remaining);
     if remaining.is_zero() && draft.actions.is_empty() {

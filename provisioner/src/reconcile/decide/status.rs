@@ -96,10 +96,18 @@ pub(super) fn acknowledge(draft: &mut Draft<'_>) {
     let status = draft.status;
     match &status.announced {
         Some(it) => {
-            let message = format!("EC2 says `{}` of an instance of account {}, {}", it.state, it.account, it.region);
+            let message = format!(
+                "EC2 says `{}` of an instance of account {}, {}",
+                it.state, it.account, it.region
+            );
             draft.say(Kind::Announced, true, "Announced", message);
         }
-        None => draft.say(Kind::Announced, false, "NotHeardOf", "SNS has not announced the instance"),
+        None => draft.say(
+            Kind::Announced,
+            false,
+            "NotHeardOf",
+            "SNS has not announced the instance",
+        ),
     }
     match (&status.claim, draft.failed()) {
         (_, true) => draft.say(
@@ -121,7 +129,11 @@ pub(super) fn acknowledge(draft: &mut Draft<'_>) {
 pub(super) fn phase(draft: &Draft<'_>) -> Phase {
     let findings = &draft.findings;
     if draft.case.worker.spec.wished == Wish::Gone {
-        return if findings.buried.is_some() { Phase::Gone } else { Phase::Releasing };
+        return if findings.buried.is_some() {
+            Phase::Gone
+        } else {
+            Phase::Releasing
+        };
     }
     if draft.failed() {
         return Phase::Failed;

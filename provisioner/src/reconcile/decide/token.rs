@@ -12,7 +12,7 @@ use crate::names::JOIN_FIELDS;
 use crate::worker::{Claim, Token};
 
 /// An expired token is replaced as long as the claim is not older than this.
-const CLAIM_HOLDS: Duration = Duration::from_secs(3600);
+const CLAIM_HOLDS: Duration = Duration::from_hours(1);
 
 /// The join Secret, without the token's secret half.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,10 +57,15 @@ pub(super) fn issue(draft: &mut Draft<'_>, key: Option<&Key>) {
         draft.look_again_in(elapsed(now, token.expires));
         return;
     }
-    let expired = draft.findings.token.as_ref().is_some_and(|it| it.expires <= now);
-    if expired && draft.findings.generation == Some(generation) && elapsed(claim.time, now) > CLAIM_HOLDS {
+    let replaces = kept.is_none() && draft.findings.generation == Some(generation);
+    if replaces && elapsed(claim.time, now) > CLAIM_HOLDS {
         withdraw(draft);
-        return draft.say(Kind::TokenIssued, false, "Expired", "the token expired unused, and nobody asked for another");
+        return draft.say(
+            Kind::TokenIssued,
+            false,
+            "Expired",
+            "the token expired unused, and nobody asked for another",
+        );
     }
     start_over(draft, generation, kept.map(|it| it.token.id.as_str()));
     let token = match kept {
@@ -69,7 +74,10 @@ pub(super) fn issue(draft: &mut Draft<'_>, key: Option<&Key>) {
     };
     draft.act(Action::CreateToken { id: token.id.clone() });
     draft.look_again_in(elapsed(now, token.expires));
-    let message = format!("token `{}` of generation {generation} is valid until {}", token.id, token.expires);
+    let message = format!(
+        "token `{}` of generation {generation} is valid until {}",
+        token.id, token.expires
+    );
     draft.say(Kind::TokenIssued, true, "Issued", message);
     draft.findings.token = Some(token);
 }

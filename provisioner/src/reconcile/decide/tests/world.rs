@@ -1,0 +1,297 @@
+//! The API server as far as decisions concern it: objects with resource versions, and actions that take effect or conflict.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dynk8s_api::Secret as Hidden;
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use k8s_openapi::api::core::v1::{Node, Secret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::{Value, json};
+
+use crate::config::Config;
+use crate::names::{INSTANCE_LABEL, KEY_FIELD, STARTUP_TAINT};
+use crate::reconcile::decide::{Action, Case, Findings, Join, Keys, Observed, Plan, decide};
+use crate::reconcile::render;
+use crate::worker::{Announced, Attested, Claim, State, Token, Wish, Worker, WorkerSpec, WorkerStatus};
+
+/// The object is not as it was seen.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Conflict;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct World {
+    pub(super) now: Timestamp,
+    pub(super) version: u64,
+    pub(super) workers: BTreeMap<String, Worker>,
+    pub(super) keys: BTreeMap<String, Secret>,
+    pub(super) joins: BTreeMap<String, Secret>,
+    /// The tokens of `kube-system` and their instances: they can be created and deleted, not read.
+    pub(super) tokens: BTreeMap<String, String>,
+    pub(super) nodes: BTreeMap<String, Node>,
+    pub(super) requests: BTreeMap<String, CertificateSigningRequest>,
+    pub(super) approved: BTreeSet<String>,
+}
+
+pub(super) fn config() -> Config {
+    let config: Config = toml::from_str(include_str!("../../../../testdata/provisioner.toml")).unwrap();
+    config
+}
+
+impl World {
+    pub(super) fn at(time: &str) -> Self {
+        Self {
+            now: time.parse().unwrap(),
+            ..Self::default()
+        }
+    }
+
+    fn next_version(&mut self) -> String {
+        self.version += 1;
+        self.version.to_string()
+    }
+
+    /// Puts a key into the pool; it holds the tunnel address of its number.
+    pub(super) fn add_key(&mut self, number: u8) {
+        let text = format!(
+            "[Interface]\nPrivateKey = AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEA=\nAddress = {}/32\n\
+             [Peer]\nPublicKey = AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n",
+            address(number)
+        );
+        let name = key_name(number);
+        let secret = Secret {
+            metadata: ObjectMeta {
+                name: Some(name.clone()),
+                resource_version: Some(self.next_version()),
+                labels: Some([(INSTANCE_LABEL.to_owned(), String::new())].into()),
+                ..ObjectMeta::default()
+            },
+            data: Some([(KEY_FIELD.to_owned(), ByteString(text.into_bytes()))].into()),
+            ..Secret::default()
+        };
+        self.keys.insert(name, secret);
+    }
+
+    pub(super) fn holder(&self, key: &str) -> &str {
+        &self.keys[key].metadata.labels.as_ref().unwrap()[INSTANCE_LABEL]
+    }
+
+    pub(super) fn keys_of(&self, instance: &str) -> Vec<&str> {
+        let all = self.keys.keys().map(String::as_str);
+        all.filter(|it| self.holder(it) == instance).collect()
+    }
+
+    /// What `serve` writes.
+    pub(super) fn record(&mut self, instance: &str, change: impl FnOnce(&mut WorkerStatus)) {
+        if !self.workers.contains_key(instance) {
+            let spec = WorkerSpec {
+                instance_id: instance.to_owned(),
+                wished: Wish::Running,
+            };
+            self.workers.insert(instance.to_owned(), Worker::new(instance, spec));
+        }
+        let version = self.next_version();
+        let worker = self.workers.get_mut(instance).unwrap();
+        worker.metadata.resource_version = Some(version);
+        worker.metadata.uid = Some(format!("uid-of-{instance}"));
+        change(worker.status.get_or_insert_default());
+    }
+
+    pub(super) fn announce(&mut self, instance: &str, state: State) {
+        let (account, region) = ("123456789012".to_owned(), "eu-central-1".to_owned());
+        let time = self.now;
+        let announced = Announced {
+            state,
+            account,
+            region,
+            time,
+        };
+        self.record(instance, |it| it.announced = Some(announced));
+        if state == State::Terminated {
+            self.workers.get_mut(instance).unwrap().spec.wished = Wish::Gone;
+        }
+    }
+
+    pub(super) fn claim(&mut self, instance: &str, kubelet_key: &str, reset: Option<u32>) {
+        let time = self.now;
+        self.record(instance, |it| {
+            it.attested.get_or_insert(Attested {
+                account: "123456789012".to_owned(),
+                region: "eu-central-1".to_owned(),
+                time,
+            });
+            it.claim = Some(Claim {
+                key: "claim key".to_owned(),
+                kubelet_key: kubelet_key.to_owned(),
+                kubelet_version: "v1.37.2".to_owned(),
+                reset,
+                time,
+            });
+        });
+    }
+
+    /// A kubelet registers, or tells how it is.
+    pub(super) fn node(&mut self, instance: &str, address: &str, ready: bool) {
+        let version = self.next_version();
+        let before = self.nodes.get(instance);
+        let uid = before
+            .and_then(|it| it.metadata.uid.clone())
+            .unwrap_or_else(|| version.clone());
+        let labels = before.and_then(|it| it.metadata.labels.clone()).unwrap_or_default();
+        let taints = before.map_or_else(
+            || json!([{"key": STARTUP_TAINT, "effect": "NoSchedule"}]),
+            |it| json!(it.spec.as_ref().unwrap().taints),
+        );
+        let node = json!({
+            "metadata": {"name": instance, "uid": uid, "resourceVersion": version, "labels": labels},
+            "spec": {"providerID": format!("aws:///eu-central-1a/{instance}"), "taints": taints},
+            "status": {
+                "addresses": [{"type": "InternalIP", "address": address}],
+                "conditions": [{"type": "Ready", "status": if ready { "True" } else { "False" }}],
+            },
+        });
+        self.nodes
+            .insert(instance.to_owned(), serde_json::from_value(node).unwrap());
+    }
+
+    pub(super) fn observe(&self, instance: &str) -> Observed {
+        let nodes: Vec<&Node> = self.nodes.values().collect();
+        let status = |name: &str| self.workers.get(name).and_then(|it| it.status.as_ref());
+        let others = || {
+            let others = self.workers.keys().filter(|it| *it != instance);
+            others.filter_map(|it| status(it)?.key.clone()).collect()
+        };
+        let chosen = status(instance).and_then(|it| it.key.as_deref());
+        let undecided = self.requests.iter().filter(|(name, _)| !self.approved.contains(*name));
+        Observed {
+            keys: Keys::of(self.keys.values(), &nodes, instance, chosen, others),
+            join: self.joins.get(instance).and_then(Join::of),
+            node: self.nodes.get(instance).cloned(),
+            requests: undecided.map(|(_, it)| it.clone()).collect(),
+        }
+    }
+
+    pub(super) fn decide(&self, instance: &str, config: &Config, now: Timestamp, token_id: &str) -> Plan {
+        let observed = self.observe(instance);
+        decide(Case {
+            instance: &instance.parse().unwrap(),
+            worker: &self.workers[instance],
+            observed: &observed,
+            config,
+            now,
+            token_id,
+        })
+    }
+
+    /// Carries out one action for a Worker, which `seen` was the resource version of.
+    pub(super) fn apply(&mut self, instance: &str, action: Action, seen: &mut Option<String>) -> Result<(), Conflict> {
+        match action {
+            Action::Save(findings) => self.save(instance, *findings, seen)?,
+            Action::LabelKey { name, resource_version } => self.label(&name, instance, &resource_version)?,
+            Action::FreeKey { name, resource_version } => self.label(&name, "", &resource_version)?,
+            Action::WriteJoin {
+                id,
+                generation,
+                expires,
+                replaces,
+            } => {
+                ensure(version(self.joins.get(instance).map(|it| &it.metadata)) == replaces)?;
+                let token = Token {
+                    id,
+                    generation,
+                    expires,
+                };
+                let version = self.next_version();
+                let secret = Hidden::new("0123456789abcdef".to_owned());
+                let join = render::join_secret(&instance.parse().unwrap(), "uid", &token, &secret, Some(version));
+                self.joins.insert(instance.to_owned(), join);
+            }
+            Action::CreateToken { .. } => {
+                let token = render::token_secret(&instance.parse().unwrap(), self.joins.get(instance).ok_or(Conflict)?);
+                let name = token.unwrap().metadata.name.unwrap();
+                self.tokens.insert(name, instance.to_owned());
+            }
+            Action::DeleteToken { id } => drop(self.tokens.remove(&render::token_name(&id))),
+            Action::DeleteJoin { resource_version } => {
+                let found = version(self.joins.get(instance).map(|it| &it.metadata));
+                ensure(found.is_none() || found == Some(resource_version))?;
+                self.joins.remove(instance);
+            }
+            Action::Approve { name, .. } => drop(self.approved.insert(name)),
+            Action::PatchNode {
+                resource_version,
+                labels,
+                taints,
+            } => {
+                let found = version(self.nodes.get(instance).map(|it| &it.metadata));
+                ensure(found == Some(resource_version))?;
+                let version = self.next_version();
+                let node = self.nodes.get_mut(instance).unwrap();
+                node.metadata.resource_version = Some(version);
+                node.metadata.labels.get_or_insert_default().extend(labels);
+                let spec = node.spec.as_mut().unwrap();
+                spec.taints = taints.or(spec.taints.take());
+            }
+            Action::DeleteNode { uid } => {
+                let found = self.nodes.get(instance).map(|it| it.metadata.uid.clone());
+                ensure(found.is_none_or(|it| it == Some(uid)))?;
+                self.nodes.remove(instance);
+            }
+            Action::DeleteWorker => {
+                ensure(version(self.workers.get(instance).map(|it| &it.metadata)) == *seen)?;
+                self.workers.remove(instance);
+            }
+        }
+        Ok(())
+    }
+
+    fn save(&mut self, instance: &str, findings: Findings, seen: &mut Option<String>) -> Result<(), Conflict> {
+        ensure(version(self.workers.get(instance).map(|it| &it.metadata)) == *seen)?;
+        *seen = Some(self.next_version());
+        let worker = self.workers.get_mut(instance).unwrap();
+        worker.metadata.resource_version.clone_from(seen);
+        let mut status = serde_json::to_value(worker.status.take().unwrap_or_default()).unwrap();
+        merge(&mut status, serde_json::to_value(findings).unwrap());
+        worker.status = serde_json::from_value(status).unwrap();
+        Ok(())
+    }
+
+    fn label(&mut self, key: &str, value: &str, seen: &str) -> Result<(), Conflict> {
+        ensure(self.keys[key].metadata.resource_version.as_deref() == Some(seen))?;
+        let version = self.next_version();
+        let metadata = &mut self.keys.get_mut(key).unwrap().metadata;
+        metadata.resource_version = Some(version);
+        metadata.labels = Some([(INSTANCE_LABEL.to_owned(), value.to_owned())].into());
+        Ok(())
+    }
+}
+
+pub(super) fn address(number: u8) -> String {
+    format!("10.98.0.{number}")
+}
+
+pub(super) fn key_name(number: u8) -> String {
+    format!("key-{number:03}")
+}
+
+fn version(metadata: Option<&ObjectMeta>) -> Option<String> {
+    metadata?.resource_version.clone()
+}
+
+fn ensure(holds: bool) -> Result<(), Conflict> {
+    if holds { Ok(()) } else { Err(Conflict) }
+}
+
+/// A merge patch of one level, as far as findings need it.
+fn merge(target: &mut Value, patch: Value) {
+    let Value::Object(fields) = patch else { return };
+    for (name, value) in fields {
+        let target = target.as_object_mut().unwrap();
+        if value.is_null() {
+            target.remove(&name);
+        } else {
+            target.insert(name, value);
+        }
+    }
+}
