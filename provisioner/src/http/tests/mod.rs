@@ -1,0 +1,291 @@
+//! The handlers over HTTP, against an API server in memory and an AWS behind real TLS.
+
+mod aws;
+mod cluster;
+mod place;
+
+use axum::http::StatusCode;
+use dynk8s_api::problem::Reason;
+use serde_json::json;
+use test_case::test_case;
+
+use self::aws::{ID, confirmation, notification, sign};
+use self::cluster::WIREGUARD;
+use self::place::Place;
+
+#[tokio::test]
+async fn an_announced_instance_is_served_what_it_needs_to_join() {
+    let place = Place::start().await;
+    assert_eq!(place.announce("running").await, StatusCode::OK);
+    let answer = place.agent().claim(None).await.unwrap();
+    assert_eq!(
+        (answer.generation, answer.token.expose()),
+        (1, "abcdef.0123456789abcdef")
+    );
+    assert_eq!(answer.wireguard.expose(), WIREGUARD);
+    assert_eq!(answer.cluster.server, "https://api.onprem.example:6443");
+    assert_eq!(
+        (answer.cluster.ca.as_str(), answer.cluster.version.as_str()),
+        ("PEM", "v1.37.2")
+    );
+    assert_eq!(answer.node.taints.len(), 2);
+}
+
+#[tokio::test]
+async fn the_same_claim_is_served_again_without_asking_sts_again() {
+    let place = Place::start().await;
+    place.announce("running").await;
+    let agent = place.agent();
+    let first = agent.claim(None).await.unwrap();
+    assert_eq!(agent.claim(None).await.unwrap(), first);
+    assert_eq!(place.questions_to_sts(), 1);
+}
+
+#[tokio::test]
+async fn a_reset_gets_the_next_generation_however_often_it_asks() {
+    let place = Place::start().await;
+    place.announce("running").await;
+    let agent = place.agent();
+    agent.claim(None).await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(agent.claim(Some(1)).await.unwrap().generation, 2);
+    }
+    assert_eq!(agent.claim(None).await.unwrap().generation, 2);
+    assert_eq!(agent.claim(Some(3)).await.unwrap_err(), Reason::Malformed);
+}
+
+#[tokio::test]
+async fn a_second_key_is_refused_and_fails_the_worker() {
+    let place = Place::start().await;
+    place.announce("running").await;
+    let agent = place.agent();
+    agent.claim(None).await.unwrap();
+    assert_eq!(place.agent().claim(None).await.unwrap_err(), Reason::AnotherKey);
+    assert!(place.cluster.status(ID)["contested"].is_string());
+    assert_eq!(
+        agent.claim(None).await.unwrap_err(),
+        Reason::AnotherKey,
+        "nobody can tell which is the thief"
+    );
+}
+
+#[tokio::test]
+async fn a_second_key_without_a_proof_changes_nothing() {
+    let place = Place::start().await;
+    place.announce("running").await;
+    let agent = place.agent();
+    agent.claim(None).await.unwrap();
+    let mut thief = place.agent();
+    thief.signature = "b".repeat(64);
+    assert_eq!(thief.claim(None).await.unwrap_err(), Reason::NotProven);
+    assert!(agent.claim(None).await.is_ok());
+}
+
+#[tokio::test]
+async fn of_two_claims_at_once_one_is_bound_and_the_other_contests_it() {
+    let place = Place::start().await;
+    place.announce("running").await;
+    let (one, two) = (place.agent(), place.agent());
+    let (first, second) = tokio::join!(one.claim(None), two.claim(None));
+    let refused = [first.err(), second.err()].into_iter().flatten().collect::<Vec<_>>();
+    assert!(
+        !refused.is_empty() && refused.iter().all(|it| *it == Reason::AnotherKey),
+        "{refused:?}"
+    );
+    assert!(place.cluster.status(ID)["contested"].is_string());
+}
+
+#[tokio::test]
+async fn a_claim_survives_that_others_write_at_the_same_time() {
+    let place = Place::start().await;
+    place.announce("running").await;
+    place.cluster.lock().conflicts = 5;
+    assert!(place.agent().claim(None).await.is_ok());
+    assert_eq!(place.questions_to_sts(), 1, "the proof holds for the whole claim");
+}
+
+#[tokio::test]
+async fn an_empty_pool_is_the_operators() {
+    let place = Place::start().await;
+    place.announce("running").await;
+    place.cluster.lock().has_keys = false;
+    assert_eq!(place.agent().claim(None).await.unwrap_err(), Reason::PoolEmpty);
+}
+
+#[tokio::test]
+async fn a_broken_wireguard_document_is_never_handed_out() {
+    let place = Place::start().await;
+    place.announce("running").await;
+    let agent = place.agent();
+    agent.claim(None).await.unwrap();
+    place
+        .cluster
+        .lock()
+        .put_key(ID, &WIREGUARD.replace("[Peer]", "PostUp = id\n[Peer]"));
+    assert_eq!(agent.claim(None).await.unwrap_err(), Reason::Unavailable);
+    place.cluster.lock().put_key("i-0123456789abcdef1", WIREGUARD);
+    assert_eq!(
+        agent.claim(None).await.unwrap_err(),
+        Reason::NotYet,
+        "it is another instance's"
+    );
+}
+
+#[test_case("terminated", Reason::Gone)]
+#[test_case("stopping", Reason::NotYet)]
+#[tokio::test]
+async fn nothing_is_handed_out_to_what_does_not_run(state: &str, reason: Reason) {
+    let place = Place::start().await;
+    place.announce("pending").await;
+    // Within a second the later state of the life holds.
+    place.announce(state).await;
+    assert_eq!(place.agent().claim(None).await.unwrap_err(), reason);
+    assert_eq!(place.questions_to_sts(), 0);
+}
+
+#[tokio::test]
+async fn an_instance_that_nobody_announced_waits() {
+    let place = Place::start().await;
+    let agent = place.agent();
+    assert_eq!(agent.claim(None).await.unwrap_err(), Reason::NotAnnounced);
+    assert_eq!(agent.claim(None).await.unwrap_err(), Reason::NotAnnounced);
+    assert_eq!(place.questions_to_sts(), 1);
+    let long_ago = json!({ "status": { "attested": { "time": "2026-01-01T00:00:00Z" } } });
+    place.cluster.merge(ID, &long_ago);
+    assert!(agent.claim(None).await.is_ok());
+}
+
+#[tokio::test]
+async fn secrets_are_handed_out_only_until_the_node_is_ready() {
+    let place = Place::start().await;
+    place.announce("running").await;
+    let agent = place.agent();
+    agent.claim(None).await.unwrap();
+    place
+        .cluster
+        .merge(ID, &json!({ "status": { "joined": "2026-12-01T00:00:00Z" } }));
+    assert_eq!(agent.claim(None).await.unwrap_err(), Reason::AlreadyJoined);
+}
+
+#[tokio::test]
+async fn an_envelope_for_another_instance_is_refused() {
+    let place = Place::start().await;
+    let path = "/v1/workers/i-0123456789abcdef1/claim";
+    let (status, body) = place.post(path, place.agent().sealed(None).1).await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    assert!(body.contains("urn:dynk8s:give-up:not-proven"), "{body}");
+}
+
+#[test_case("/v1/workers/i-0123456789abcdef0/claim", "{}", StatusCode::BAD_REQUEST; "no envelope")]
+#[test_case("/v1/workers/i-0123456789abcdef0/claim", "\u{0}", StatusCode::BAD_REQUEST; "garbage")]
+#[test_case("/v1/workers/x/claim", "{}", StatusCode::BAD_REQUEST; "no instance")]
+#[test_case("/v1/workers/i-0123456789abcdef0/other", "{}", StatusCode::NOT_FOUND; "no such call")]
+#[test_case("/", "", StatusCode::NOT_FOUND; "nothing there")]
+#[test_case("/sns", "{}", StatusCode::BAD_REQUEST; "no message")]
+#[tokio::test]
+async fn junk_is_refused(path: &str, body: &str, expected: StatusCode) {
+    let place = Place::start().await;
+    let (status, _) = place.post(path, body.to_owned()).await;
+    assert_eq!(status, expected);
+}
+
+#[test_case("/v1/workers/i-0123456789abcdef0/claim", 64 * 1024)]
+#[test_case("/v1/workers/i-0123456789abcdef0/progress", 64 * 1024)]
+#[test_case("/sns", 256 * 1024)]
+#[tokio::test]
+async fn too_long_a_body_is_refused(path: &str, limit: usize) {
+    let place = Place::start().await;
+    let (status, _) = place.post(path, "x".repeat(limit + 1)).await;
+    assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
+    let (status, _) = place.post(path, "x".repeat(limit)).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn progress_is_taken_from_the_bound_key_only() {
+    let place = Place::start().await;
+    place.announce("running").await;
+    let agent = place.agent();
+    assert_eq!(
+        agent.report("running").await,
+        StatusCode::FORBIDDEN,
+        "nothing is bound yet"
+    );
+    agent.claim(None).await.unwrap();
+    assert_eq!(agent.report("running").await, StatusCode::NO_CONTENT);
+    assert_eq!(place.agent().report("failed").await, StatusCode::CONFLICT);
+    assert_eq!(place.cluster.status(ID)["journey"]["outcome"], "running");
+}
+
+#[tokio::test]
+async fn a_repeated_message_changes_nothing() {
+    let place = Place::start().await;
+    let message = notification("running").to_string();
+    for _ in 0..2 {
+        assert_eq!(place.post("/sns", message.clone()).await.0, StatusCode::OK);
+    }
+    assert_eq!(place.aws.requests().len(), 1, "the certificate is fetched once");
+    place.announce("terminated").await;
+    assert_eq!(place.post("/sns", message).await.0, StatusCode::OK);
+    assert_eq!(place.cluster.lock().workers[ID]["spec"]["wished"], "gone");
+}
+
+#[test_case("Message", "{}"; "message")]
+#[test_case("MessageId", "7506a1e4"; "id")]
+#[test_case("Subject", "x"; "a subject that was not there")]
+#[test_case("Type", "UnsubscribeConfirmation"; "kind")]
+#[test_case("TopicArn", "arn:aws:sns:eu-central-1:999999999999:dynk8s"; "topic")]
+#[test_case("Timestamp", "2026-01-01T00:00:00.000Z"; "time")]
+#[test_case("SignatureVersion", "1"; "version")]
+#[test_case("Signature", "AAAA"; "signature")]
+#[test_case("SigningCertURL", "https://evil.example/SimpleNotificationService-0123abcd.pem"; "certificate")]
+#[tokio::test]
+async fn an_altered_message_is_refused(field: &str, value: &str) {
+    let place = Place::start().await;
+    let mut message = notification("running");
+    message["Token"] = "t".into();
+    message["SubscribeURL"] = "u".into();
+    message[field] = value.into();
+    assert_eq!(place.post("/sns", message.to_string()).await.0, StatusCode::FORBIDDEN);
+    assert!(place.cluster.lock().workers.is_empty());
+}
+
+#[tokio::test]
+async fn a_subscription_is_confirmed_at_sns_itself() {
+    let place = Place::start().await;
+    assert_eq!(place.post("/sns", confirmation().to_string()).await.0, StatusCode::OK);
+    let confirmed = "GET sns.eu-central-1.amazonaws.com/?Action=ConfirmSubscription&TopicArn=arn%3Aaws%3Asns%3A\
+                     eu-central-1%3A123456789012%3Adynk8s&Token=t%26k&Version=2010-03-31";
+    assert_eq!(place.aws.requests().last().map(String::as_str), Some(confirmed));
+}
+
+#[tokio::test]
+async fn an_end_of_the_subscription_is_heard_and_not_obeyed() {
+    let place = Place::start().await;
+    let mut message = confirmation();
+    message["Type"] = "UnsubscribeConfirmation".into();
+    sign(&mut message);
+    assert_eq!(place.post("/sns", message.to_string()).await.0, StatusCode::OK);
+    assert_eq!(place.aws.requests().len(), 1, "only the certificate was fetched");
+}
+
+#[tokio::test]
+async fn sns_is_asked_to_repeat_what_may_still_be_told() {
+    let place = Place::start().await;
+    place.cluster.lock().down = true;
+    assert_eq!(place.announce("running").await, StatusCode::SERVICE_UNAVAILABLE);
+    place.cluster.lock().down = false;
+    assert_eq!(place.announce("running").await, StatusCode::OK);
+
+    let place = Place::start().await;
+    place.aws.fail_with(StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(place.announce("running").await, StatusCode::SERVICE_UNAVAILABLE);
+}
+
+#[tokio::test]
+async fn what_sts_does_not_say_is_not_held_against_the_instance() {
+    let place = Place::start().await;
+    place.announce("running").await;
+    place.aws.fail_with(StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(place.agent().claim(None).await.unwrap_err(), Reason::Unavailable);
+}

@@ -1,0 +1,167 @@
+//! A provisioner with everything around it, and agents that speak to it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use dynk8s_api::claim::{ClaimAnswer, ClaimRequest, StsProof};
+use dynk8s_api::envelope::{self, Call, Sealed};
+use dynk8s_api::problem::{Problem, Reason};
+use dynk8s_api::progress::{Outcome, Progress};
+use dynk8s_api::{PrivateKey, PublicKey, Secret};
+use jiff::Timestamp;
+use tokio::net::TcpListener;
+
+use super::aws::{FakeAws, ID, TOPIC, notification};
+use super::cluster::FakeCluster;
+use crate::claim::Claims;
+use crate::claim::cluster::Cluster;
+use crate::http::{Shared, router, server};
+use crate::proof::sts::Sts;
+use crate::sns::Verifier;
+use crate::store::Store;
+use crate::view::View;
+
+pub(super) struct Place {
+    pub(super) aws: FakeAws,
+    pub(super) cluster: FakeCluster,
+    audience: PublicKey,
+    base: String,
+}
+
+impl Place {
+    pub(super) async fn start() -> Self {
+        let aws = FakeAws::start().await;
+        let cluster = FakeCluster::default();
+        cluster.lock().has_keys = true;
+        let (view, watching) = View::new(cluster.client(), "dynk8s-system");
+        tokio::spawn(watching);
+        let key = PrivateKey::generate();
+        let audience = key.public();
+        let config = toml::from_str(include_str!("../../../testdata/provisioner.toml")).unwrap();
+        let claims = Claims {
+            config: Arc::new(config),
+            store: Store::new(cluster.client(), "dynk8s-system"),
+            view,
+            sts: Sts::new(aws.client(), audience),
+            cluster: Cluster::default(),
+            patience: Duration::from_millis(500),
+        };
+        let sns = Verifier::new(vec![TOPIC.parse().unwrap()], aws.client());
+        let shared = Arc::new(Shared { key, claims, sns });
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(server::serve(listener, router(shared), std::future::pending()));
+        Self {
+            aws,
+            cluster,
+            audience,
+            base,
+        }
+    }
+
+    pub(super) async fn post(&self, path: &str, body: String) -> (StatusCode, String) {
+        post(format!("{}{path}", self.base), body).await
+    }
+
+    pub(super) async fn announce(&self, state: &str) -> StatusCode {
+        self.post("/sns", notification(state).to_string()).await.0
+    }
+
+    pub(super) fn questions_to_sts(&self) -> usize {
+        self.aws
+            .requests()
+            .iter()
+            .filter(|it| it.starts_with("POST sts."))
+            .count()
+    }
+
+    /// An agent on the instance, with a claim key of its own.
+    pub(super) fn agent(&self) -> Agent {
+        Agent {
+            key: PrivateKey::generate(),
+            audience: self.audience,
+            base: self.base.clone(),
+            signature: "a".repeat(64),
+        }
+    }
+}
+
+pub(super) struct Agent {
+    key: PrivateKey,
+    audience: PublicKey,
+    base: String,
+    pub(super) signature: String,
+}
+
+impl Agent {
+    pub(super) async fn claim(&self, reset: Option<u32>) -> Result<ClaimAnswer, Reason> {
+        let (request, body) = self.sealed(reset);
+        let (status, body) = post(format!("{}/v1/workers/{ID}/claim", self.base), body).await;
+        if status != StatusCode::OK {
+            let problem: Problem = serde_json::from_str(&body).unwrap();
+            assert_eq!(problem.status, status.as_u16());
+            return Err(problem.reason().unwrap());
+        }
+        let answer: Sealed = serde_json::from_str(&body).unwrap();
+        assert_eq!(answer.sender, self.audience);
+        let opened = self.with_place(Call::Claim, Some(request.hash()), |place| answer.open(&self.key, place));
+        Ok(serde_json::from_slice(&opened.unwrap()).unwrap())
+    }
+
+    pub(super) fn sealed(&self, reset: Option<u32>) -> (Sealed, String) {
+        let request = ClaimRequest {
+            nonce: [7; 32],
+            sts: StsProof {
+                region: "eu-central-1".to_owned(),
+                date: Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string(),
+                access_key_id: "ASIA0123456789ABCDEF".to_owned(),
+                signature: Secret::new(self.signature.clone()),
+                session_token: Secret::new("token".to_owned()),
+            },
+            kubelet_key: [1; 32],
+            kubelet_version: "v1.37.2".to_owned(),
+            reset,
+        };
+        self.seal(Call::Claim, &serde_json::to_vec(&request).unwrap())
+    }
+
+    pub(super) async fn report(&self, outcome: &str) -> StatusCode {
+        let report = Progress {
+            outcome: if outcome == "failed" {
+                Outcome::Failed
+            } else {
+                Outcome::Running
+            },
+            steps: Vec::new(),
+            error: None,
+            log: Vec::new(),
+        };
+        let (_, body) = self.seal(Call::Progress, &serde_json::to_vec(&report).unwrap());
+        post(format!("{}/v1/workers/{ID}/progress", self.base), body).await.0
+    }
+
+    fn seal(&self, call: Call, message: &[u8]) -> (Sealed, String) {
+        let sealed = self.with_place(call, None, |place| {
+            Sealed::seal(message, &self.key, &self.audience, place)
+        });
+        let sealed = sealed.unwrap();
+        let body = serde_json::to_string(&sealed).unwrap();
+        (sealed, body)
+    }
+
+    fn with_place<T>(&self, call: Call, answers: Option<[u8; 32]>, act: impl FnOnce(&envelope::Place<'_>) -> T) -> T {
+        act(&envelope::Place {
+            call,
+            audience: &self.audience,
+            instance: &ID.parse().unwrap(),
+            answers,
+        })
+    }
+}
+
+async fn post(url: String, body: String) -> (StatusCode, String) {
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let answer = client.post(url).body(body).send().await.unwrap();
+    (answer.status(), answer.text().await.unwrap())
+}
