@@ -3,6 +3,11 @@
 pub mod aws;
 pub mod cluster;
 pub mod host;
+pub mod machine;
+pub mod prepare;
+pub mod product;
 pub mod programs;
+pub mod region;
 pub mod stand_in;
+pub mod story;
 pub mod topology;

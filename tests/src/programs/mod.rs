@@ -1,10 +1,8 @@
 //! The real programs under the lab, Kubernetes' and etcd's: taken from a given folder, from the cache, or built.
 
 mod build;
-mod cache;
 mod module;
 
-use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 
+use crate::host::cache;
 use crate::host::process::{here, run};
 
 /// Names a folder with the programs of a release, for those who have one.
@@ -36,7 +35,7 @@ pub struct Programs {
 pub async fn ensure() -> anyhow::Result<Programs> {
     let folder = match std::env::var_os(GIVEN) {
         Some(given) => PathBuf::from(given),
-        None => cache::folder().await?,
+        None => cache::folder("programs", &module::cache_key()?, build::all).await?,
     };
     Programs::open(&folder).await
 }
@@ -77,16 +76,6 @@ async fn version(kubeadm: &Path) -> anyhow::Result<String> {
         .await
         .context("failed to ask kubeadm for its version")?;
     Ok(answer.trim().to_owned())
-}
-
-/// The folder for what is costly to make and can be made again.
-fn cache_home() -> anyhow::Result<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value: &OsString| Path::new(value).is_absolute());
-    let home = set("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .or_else(|| set("HOME").map(|home| Path::new(&home).join(".cache")))
-        .context("failed to find a cache folder: set HOME or XDG_CACHE_HOME")?;
-    Ok(home.join("dynk8s"))
 }
 
 #[cfg(test)]

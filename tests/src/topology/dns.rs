@@ -36,13 +36,8 @@ impl Dnsmasq {
         fs::create_dir_all(&reservations).with_context(|| format!("failed to create `{}`", reservations.display()))?;
         let log = home.join("log");
         let mut command = Command::new("dnsmasq");
-        command.args([
-            "--keep-in-foreground",
-            "--conf-file=/dev/null",
-            "--pid-file=",
-            "--user=root",
-            "--group=root",
-        ]);
+        // Also says: stay the user that you are, which in a user namespace is the only one.
+        command.args(["--no-daemon", "--conf-file=/dev/null", "--pid-file="]);
         command.args([
             "--no-resolv",
             "--no-hosts",

@@ -1,0 +1,104 @@
+//! Building the image: mmdebstrap installs Debian's packages, our files come on top, and the whole becomes a disk.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context, bail};
+use nix::unistd::geteuid;
+use tokio::process::Command;
+
+use super::content::PACKAGES;
+use super::sources::{SUITE, options, sources};
+use super::{DISK, INITRD, KERNEL};
+use crate::host::process::last_lines;
+use crate::host::progress::{narrate, say};
+
+const ARCHIVE: &str = "files.cpio";
+const RESULT: &str = "image";
+
+/// Steps in a shell on the host, where `$1` is the new root.
+const FURNISH: &str =
+    "chroot \"$1\" sh -ec 'cpio -idu --quiet < /files.cpio; rm /files.cpio; exec sh /boot/setup.sh'";
+/// Through a second mount, which does not show the systems mounted in the root: their files would be copied too.
+const MAKE_DISK: &str = "set -e
+mkdir \"$1.plain\"
+mount --bind \"$1\" \"$1.plain\"
+mke2fs -q -t ext4 -O ^metadata_csum -E lazy_itable_init=0,lazy_journal_init=0 -d \"$1.plain\" \"$1.ext4\" 4G
+umount \"$1.plain\"
+rmdir \"$1.plain\"
+qemu-img convert -O qcow2 \"$1.ext4\" \"$1/disk.qcow2\"
+rm \"$1.ext4\"";
+
+/// Builds below `workshop`, and returns the folder with the image's files.
+pub(super) async fn image(workshop: &Path, archive: &[u8]) -> anyhow::Result<PathBuf> {
+    let result = workshop.join(RESULT);
+    std::fs::create_dir_all(&result).with_context(|| format!("failed to create `{}`", result.display()))?;
+    let files = workshop.join(ARCHIVE);
+    std::fs::write(&files, archive).with_context(|| format!("failed to write `{}`", files.display()))?;
+    say("building the machine's disk image from Debian's packages, once: about 2 minutes, and 150 MB to fetch");
+    let log = workshop.join("log");
+    let messages = File::create(&log).with_context(|| format!("failed to create `{}`", log.display()))?;
+    let mut command = mmdebstrap().await?;
+    command
+        .current_dir(workshop)
+        .stdin(Stdio::null())
+        .stdout(messages.try_clone()?)
+        .stderr(messages)
+        .kill_on_drop(true);
+    let status = narrate("building the image", command.status())
+        .await
+        .context("failed to start `mmdebstrap`: is it installed?")?;
+    if !status.success() {
+        let said = std::fs::read_to_string(&log).unwrap_or_default();
+        bail!(
+            "failed to build the image ({status}), `mmdebstrap` ends with:\n{}",
+            last_lines(&said, 20)
+        );
+    }
+    Ok(result)
+}
+
+/// The words of the command that decide what comes out.
+pub(super) fn recipe() -> Vec<String> {
+    let include = PACKAGES.lines().collect::<Vec<_>>().join(",");
+    let mut words: Vec<_> = ["/usr/share/man/*", "/usr/share/locale/*", "/usr/share/doc/*"]
+        .map(|excluded| format!("--dpkgopt=path-exclude={excluded}"))
+        .into();
+    // What is there makes an initrd at each installation of a kernel; the image makes its own.
+    words.push("--dpkgopt=path-exclude=/etc/kernel/postinst.d/*".to_owned());
+    words.extend(["--variant=apt", "--format=null"].map(ToOwned::to_owned));
+    words.push(format!("--include={include}"));
+    let downloads = [("/disk.qcow2", DISK), ("/boot/initrd", INITRD), ("/vmlinuz", KERNEL)];
+    let hooks = [format!("upload {ARCHIVE} /files.cpio"), FURNISH.to_owned(), MAKE_DISK.to_owned()]
+        .into_iter()
+        .chain(downloads.map(|(inside, name)| format!("download {inside} {RESULT}/{name}")));
+    words.extend(hooks.map(|hook| format!("--customize-hook={hook}")));
+    words
+}
+
+async fn mmdebstrap() -> anyhow::Result<Command> {
+    let os_release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let targets = ask(&[
+        "apt-get",
+        "indextargets",
+        "--no-release-info",
+        "--format",
+        "$(REPO_URI) $(RELEASE) $(COMPONENT)",
+        "Created-By: Packages",
+    ])
+    .await;
+    let dump = ask(&["apt-config", "dump"]).await;
+    let mut command = Command::new("mmdebstrap");
+    // As an ordinary user it works in a user namespace, with the user's range of subordinate ids.
+    command.arg(if geteuid().is_root() { "--mode=root" } else { "--mode=unshare" });
+    command.args(options(&dump).into_iter().map(|option| format!("--aptopt={option}")));
+    command.args(recipe()).arg(SUITE).arg("-").args(sources(&os_release, &targets));
+    Ok(command)
+}
+
+/// What a program of the host's apt says: nothing on a host without apt, where Debian's own mirror will do.
+async fn ask(words: &[&str]) -> String {
+    let answer = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).output().await;
+    answer.map_or_else(|_| String::new(), |it| String::from_utf8_lossy(&it.stdout).into_owned())
+}

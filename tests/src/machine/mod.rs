@@ -1,0 +1,174 @@
+//! The machine that becomes a node: a virtual one, with a Debian as on EC2 and whatever files a test gives it.
+
+pub mod accelerator;
+pub mod archive;
+mod guest;
+pub mod image;
+mod qemu;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use tokio::time::{Instant, sleep, timeout};
+
+pub use self::archive::File;
+use self::guest::Guest;
+pub use self::guest::Output;
+use self::image::Image;
+use self::qemu::Files;
+use crate::host::command;
+use crate::host::process::{Process, Spawn, last_lines};
+
+const EXEC_WITHIN: Duration = Duration::from_secs(60);
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+const POLL: Duration = Duration::from_millis(200);
+
+/// How a machine is to be.
+#[derive(Debug, Clone)]
+pub struct MachineConfig {
+    /// Its host name.
+    pub name: String,
+    pub mac: String,
+    /// An existing tap device in the namespace that the machine is started in.
+    pub tap: String,
+    pub memory: u32,
+    pub cpus: u8,
+    /// What is laid over the image before its systemd starts.
+    pub files: Vec<File>,
+    /// A folder for the machine's disk, logs and sockets; its path must be short, as that of a socket is.
+    pub folder: PathBuf,
+}
+
+/// A running machine; the power goes off when this value is dropped, and its logs stay.
+#[derive(Debug)]
+pub struct Machine {
+    name: String,
+    files: Files,
+    process: Mutex<Process>,
+}
+
+impl Machine {
+    pub fn power_on(image: &Image, config: &MachineConfig, spawn: &Spawn) -> anyhow::Result<Self> {
+        let name = &config.name;
+        let files = Files::below(&config.folder);
+        prepare(image, config, &files).with_context(|| format!("failed to prepare machine `{name}`"))?;
+        let process = Process::start(qemu::run(image, config, &files), &files.log, spawn)
+            .with_context(|| format!("failed to power on machine `{name}`"))?;
+        Ok(Self {
+            name: name.clone(),
+            files,
+            process: Mutex::new(process),
+        })
+    }
+
+    /// Waits until programs can be run, which is soon after systemd's start.
+    pub async fn wait_for_agent(&self, patience: Duration) -> anyhow::Result<()> {
+        let name = &self.name;
+        let end = Instant::now() + patience;
+        while self.exec_within(&["true"], ANSWER_WITHIN).await.is_err() {
+            self.check()?;
+            if Instant::now() > end {
+                bail!(
+                    "the guest agent of machine `{name}` does not answer after {} s; the console ends with:\n{}",
+                    patience.as_secs(),
+                    self.console_tail(30)
+                );
+            }
+            sleep(POLL).await;
+        }
+        Ok(())
+    }
+
+    /// Runs a program to its end, however it ends.
+    pub async fn exec(&self, words: &[&str]) -> anyhow::Result<Output> {
+        self.exec_within(words, EXEC_WITHIN).await
+    }
+
+    /// Runs a program that must succeed, and returns what it prints.
+    pub async fn run(&self, words: &[&str]) -> anyhow::Result<String> {
+        let Output { code, stdout, stderr } = self.exec(words).await?;
+        if code != 0 {
+            bail!(
+                "failed to run `{}` in machine `{}` (exit status {code}): {}",
+                words.join(" "),
+                self.name,
+                last_lines(stderr.trim_end(), 20)
+            );
+        }
+        Ok(stdout)
+    }
+
+    /// Reads a file as text.
+    pub async fn read(&self, path: &str) -> anyhow::Result<String> {
+        self.run(&["cat", "--", path]).await
+    }
+
+    /// The file that everything printed to the machine's console goes to.
+    pub fn console(&self) -> &Path {
+        &self.files.console
+    }
+
+    pub fn console_tail(&self, count: usize) -> String {
+        let console = fs::read(&self.files.console).unwrap_or_default();
+        last_lines(&String::from_utf8_lossy(&console).replace('\r', ""), count)
+    }
+
+    pub fn last_console_line(&self) -> String {
+        let tail = self.console_tail(5);
+        let mut lines = tail.lines().rev().map(str::trim);
+        lines.find(|line| !line.is_empty()).unwrap_or_default().to_owned()
+    }
+
+    /// An error with what there is to know, if the machine has gone off by itself.
+    pub fn check(&self) -> anyhow::Result<()> {
+        let outcome = self.process.lock().unwrap_or_else(PoisonError::into_inner).check();
+        outcome.with_context(|| {
+            format!(
+                "machine `{}` is off; its console ends with:\n{}",
+                self.name,
+                self.console_tail(30)
+            )
+        })
+    }
+
+    async fn exec_within(&self, words: &[&str], patience: Duration) -> anyhow::Result<Output> {
+        let conversation = async { Guest::connect(&self.files.agent).await?.exec(words).await };
+        let outcome = match timeout(patience, conversation).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(anyhow::anyhow!("no answer within {} s", patience.as_secs())),
+        };
+        outcome.with_context(|| format!("failed to run `{}` in machine `{}`", words.join(" "), self.name))
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // qemu keeps them open until it ends, a moment later; the space is memory.
+        for file in [&self.files.disk, &self.files.initrd] {
+            if let Err(error) = fs::remove_file(file) {
+                tracing::warn!("failed to remove `{}`: {error}", file.display());
+            }
+        }
+    }
+}
+
+fn prepare(image: &Image, config: &MachineConfig, files: &Files) -> anyhow::Result<()> {
+    let folder = &config.folder;
+    fs::create_dir_all(folder).with_context(|| format!("failed to create `{}`", folder.display()))?;
+    command::run(&mut qemu::make_disk(image, files))?;
+    write_initrd(image, config, &files.initrd).with_context(|| format!("failed to write `{}`", files.initrd.display()))
+}
+
+/// The image's initrd and, behind it, the machine's own files, which its first program copies into the root.
+fn write_initrd(image: &Image, config: &MachineConfig, path: &Path) -> anyhow::Result<()> {
+    let mut initrd = fs::read(&image.initrd).with_context(|| format!("failed to read `{}`", image.initrd.display()))?;
+    let mut own = config.files.clone();
+    own.push(File::new("/etc/hostname", 0o644, format!("{}\n", config.name)));
+    archive::write(&own, "machine", &mut initrd)?;
+    fs::File::create(path)?.write_all(&initrd)?;
+    Ok(())
+}

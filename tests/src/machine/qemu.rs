@@ -1,0 +1,78 @@
+//! The command line of a virtual machine.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::MachineConfig;
+use super::image::Image;
+
+/// The console shows what systemd and its units say; nothing that costs time serves a machine that lives for minutes.
+const KERNEL_COMMAND_LINE: &str = "console=ttyS0 quiet panic=-1 systemd.show_status=true TERM=dumb mitigations=off \
+    audit=0 apparmor=0 selinux=0";
+/// Then it is called "ens5", as on AWS.
+const CARD_SLOT: &str = "5";
+
+/// What belongs to one machine, all in one folder.
+#[derive(Debug, Clone)]
+pub(super) struct Files {
+    pub(super) disk: PathBuf,
+    pub(super) initrd: PathBuf,
+    pub(super) console: PathBuf,
+    pub(super) agent: PathBuf,
+    pub(super) log: PathBuf,
+}
+
+impl Files {
+    pub(super) fn below(folder: &Path) -> Self {
+        Self {
+            disk: folder.join("disk.qcow2"),
+            initrd: folder.join("initrd"),
+            console: folder.join("console.log"),
+            agent: folder.join("agent.sock"),
+            log: folder.join("qemu.log"),
+        }
+    }
+}
+
+/// A disk that holds only what differs from the image's.
+pub(super) fn make_disk(image: &Image, files: &Files) -> Command {
+    let mut command = Command::new("qemu-img");
+    command.args(["create", "-q", "-f", "qcow2", "-F", "qcow2", "-b"]);
+    command.arg(&image.disk).arg(&files.disk);
+    command
+}
+
+pub(super) fn run(image: &Image, config: &MachineConfig, files: &Files) -> Command {
+    let mut command = Command::new("qemu-system-x86_64");
+    command
+        .args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-machine", "pc"])
+        .args(image.accelerator.arguments())
+        .args(["-name", &config.name])
+        .args(["-smp", &config.cpus.to_string(), "-m", &config.memory.to_string()]);
+    command.arg("-kernel").arg(&image.kernel);
+    command.arg("-initrd").arg(&files.initrd).args(["-append", KERNEL_COMMAND_LINE]);
+    command
+        .arg("-drive")
+        .arg(option("if=virtio,format=qcow2,cache=unsafe,file=", &files.disk));
+    command.arg("-netdev").arg(format!(
+        "tap,id=network,ifname={},script=no,downscript=no",
+        config.tap
+    ));
+    command.arg("-device").arg(format!(
+        "virtio-net-pci,netdev=network,mac={},addr={CARD_SLOT},romfile=",
+        config.mac
+    ));
+    command.arg("-serial").arg(option("file:", &files.console));
+    command
+        .args(["-device", "virtio-serial-pci", "-chardev"])
+        .arg(option("socket,id=agent,server=on,wait=off,path=", &files.agent));
+    command.args(["-device", "virtserialport,chardev=agent,name=org.qemu.guest_agent.0"]);
+    command
+}
+
+fn option(start: &str, path: &Path) -> OsString {
+    let mut option = OsString::from(start);
+    option.push(path);
+    option
+}

@@ -1,0 +1,77 @@
+//! `dynk8s-lab`: the lab as a command.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::{Parser, Subcommand};
+use dynk8s_lab::host::containment;
+use dynk8s_lab::prepare::{self, Prepared};
+use dynk8s_lab::region::Region;
+use dynk8s_lab::story::{self, Teller};
+use tokio::runtime::Builder;
+
+/// A region of AWS and a Kubernetes cluster on this machine, to see dynk8s at work.
+///
+/// It runs in namespaces of its own and leaves nothing behind, except in ~/.cache/dynk8s and in the build folder.
+#[derive(Debug, Parser)]
+#[command(name = "dynk8s-lab", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Powers on a machine and shows how it becomes a node, step by step
+    Demo,
+    /// Builds and fetches all that the demo and the tests need, and ends
+    Prepare,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "this is where the command's errors go")]
+fn complain(error: &anyhow::Error) {
+    eprintln!("error: {error:#}");
+}
+
+fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    match arguments.command {
+        Command::Prepare => block_on(prepare::all()).map(drop),
+        Command::Demo => {
+            let prepared = containment::enter_prepared(|| block_on(prepare::all()))?;
+            block_on(demo(&prepared))
+        }
+    }
+}
+
+fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("failed to start a runtime")?
+        .block_on(work)
+}
+
+async fn demo(prepared: &Prepared) -> anyhow::Result<()> {
+    let teller = Teller::aloud();
+    teller.say("On the premises there is a cluster; in AWS there is nothing yet.");
+    let opening = Box::pin(Region::open(&prepared.programs, &prepared.product));
+    let region = teller
+        .step(
+            "Control plane, WireGuard gateway, DNS and provisioner are up, SNS is subscribed",
+            opening,
+        )
+        .await?;
+    story::tell(&region, &prepared.image, &teller).await?;
+    teller.say("\nThat was dynk8s. Nothing of it is left on this machine but a cache.");
+    Ok(())
+}

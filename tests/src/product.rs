@@ -1,0 +1,107 @@
+//! The two programs under test, built from this workspace as they are shipped.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+use tokio::process::Command;
+
+use crate::host::progress::narrate;
+
+const STAND_IN: &str = "dynk8s-lab-stand-in";
+
+/// Where the programs are.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Product {
+    /// Static, as it is put into images.
+    pub agent: PathBuf,
+    pub provisioner: PathBuf,
+    /// The lab's own: it acts as kubeadm where there is no machine.
+    pub stand_in: PathBuf,
+}
+
+/// Builds what is not up to date; needs the network for that, so it comes before the lab enters namespaces of its own.
+pub async fn build() -> anyhow::Result<Product> {
+    let host = host_target().await?;
+    let agent = cargo(&["build", "--release", "--package", "dynk8s-agent", "--target", &host]);
+    let agent = narrate("building dynk8s-agent, static", artifact(agent, "dynk8s-agent")).await?;
+    let provisioner = cargo(&["build", "--package", "dynk8s-provisioner"]);
+    let provisioner = narrate(
+        "building dynk8s-provisioner",
+        artifact(provisioner, "dynk8s-provisioner"),
+    )
+    .await?;
+    let stand_in = cargo(&["build", "--package", "dynk8s-lab", "--bin", STAND_IN]);
+    let stand_in = narrate("building the stand-in of kubeadm", artifact(stand_in, STAND_IN)).await?;
+    Ok(Product {
+        agent,
+        provisioner,
+        stand_in,
+    })
+}
+
+fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command
+        .args(arguments)
+        .args(["--locked", "--message-format=json-render-diagnostics"])
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .kill_on_drop(true);
+    command
+}
+
+/// Runs a build and finds, in what Cargo says, the program of that name.
+async fn artifact(mut build: Command, name: &str) -> anyhow::Result<PathBuf> {
+    let output = build.output().await.context("failed to start `cargo build`")?;
+    if !output.status.success() {
+        bail!("failed to build `{name}`: see above");
+    }
+    program(&String::from_utf8_lossy(&output.stdout), name)
+        .with_context(|| format!("failed to find the program `{name}` in what `cargo build` says"))
+}
+
+fn program(messages: &str, name: &str) -> Option<PathBuf> {
+    messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter(|message| message["reason"] == "compiler-artifact" && message["target"]["name"] == name)
+        .find_map(|message| message["executable"].as_str().map(PathBuf::from))
+}
+
+/// Cargo builds for a target that is named without touching what runs while building: only so it can be static.
+async fn host_target() -> anyhow::Result<String> {
+    let answer = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
+        .args(["--print", "host-tuple"])
+        .output()
+        .await
+        .context("failed to ask rustc for its host")?;
+    if !answer.status.success() {
+        bail!(
+            "failed to ask rustc for its host: {}",
+            String::from_utf8_lossy(&answer.stderr).trim()
+        );
+    }
+    Ok(String::from_utf8_lossy(&answer.stdout).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_is_found_among_the_messages() {
+        let messages = r#"
+{"reason":"compiler-artifact","target":{"name":"dynk8s-api"},"executable":null}
+{"reason":"compiler-artifact","target":{"name":"dynk8s-agent"},"executable":null}
+{"reason":"compiler-artifact","target":{"name":"dynk8s-agent"},"executable":"/t/dynk8s-agent"}
+{"reason":"build-finished","success":true}"#;
+        assert_eq!(
+            program(messages, "dynk8s-agent"),
+            Some(PathBuf::from("/t/dynk8s-agent"))
+        );
+        assert_eq!(program(messages, "dynk8s-provisioner"), None);
+    }
+}

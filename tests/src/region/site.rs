@@ -1,0 +1,150 @@
+//! An instance without a machine: the real agent in a file tree and a network of its own, where the lab stands in for
+//! kubeadm and systemctl. It starts and is killed in a moment, so it is what faults are tried on.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use tokio::time::{Instant, sleep};
+
+use super::Region;
+use crate::aws::cloud::Instance;
+use crate::host::containment::SCRATCH;
+use crate::host::process::Process;
+use crate::host::room::Room;
+use crate::stand_in::{self, Failure};
+use crate::topology::vpc::Host;
+
+const AGENT: &str = "/usr/bin/dynk8s-agent";
+/// What a journey on the host's file tree must not find there.
+const NOT_OURS: [&str; 5] = [
+    "/etc/dynk8s",
+    "/etc/kubernetes",
+    "/var/lib/dynk8s",
+    "/var/lib/kubelet",
+    "/etc/hosts",
+];
+
+/// Where one instance's agent lives.
+#[derive(Debug)]
+pub struct Site {
+    agent: Option<Process>,
+    pub room: Room,
+    host: Host,
+    log: PathBuf,
+}
+
+impl Region {
+    /// Furnishes a site for an instance; `more` is added to the agent's configuration.
+    pub fn site(&self, instance: &Instance, more: &str) -> anyhow::Result<Site> {
+        let [_, _, _, number] = instance.address.octets();
+        let host = self
+            .topology
+            .vpc
+            .host(&format!("site{number}"), &instance.mac, instance.address)?;
+        let room = host.room()?;
+        for path in NOT_OURS {
+            room.remove(path)?;
+        }
+        room.write("/etc/hosts", "127.0.0.1 localhost\n", 0o644)?;
+        room.install(&self.product.agent, AGENT)?;
+        room.write("/etc/dynk8s/agent.toml", self.agent_configuration() + more, 0o644)?;
+        room.write("/etc/dynk8s/ca.pem", self.authority.pem(), 0o644)?;
+        stand_in::install(&room, &self.product.stand_in, self.control_plane.version())?;
+        let log = Path::new(SCRATCH).join(format!("agent-{}.log", instance.id));
+        Ok(Site {
+            agent: None,
+            room,
+            host,
+            log,
+        })
+    }
+}
+
+impl Site {
+    /// Starts the agent, as its unit would.
+    pub fn start(&mut self) -> anyhow::Result<()> {
+        let mut command = Command::new(AGENT);
+        command
+            .env_clear()
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+            .arg("run");
+        self.agent = Some(Process::start(command, &self.log, &self.room.spawner())?);
+        Ok(())
+    }
+
+    /// Ends the agent without warning.
+    pub fn kill(&mut self) {
+        self.agent = None;
+    }
+
+    /// Lets kubeadm fail once, as if another kubelet ran already.
+    pub fn fail_next_join(&self) -> anyhow::Result<()> {
+        let failure = Failure {
+            complaint: "[preflight] Some fatal errors occurred:\n\t[ERROR Port-10250]: Port 10250 is in use".to_owned(),
+            exit_code: 1,
+        };
+        stand_in::fail_next_join(&self.room, &failure)
+    }
+
+    /// All that the agent has said so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Waits for the agent to give up, and returns the line that says why.
+    pub async fn verdict(&mut self, within: Duration) -> anyhow::Result<String> {
+        let end = Instant::now() + within;
+        loop {
+            let agent = self
+                .agent
+                .as_mut()
+                .context("failed to wait for an agent that was not started")?;
+            if agent.check().is_err() {
+                self.agent = None;
+                let log = self.log();
+                let line = log.lines().rev().find(|it| it.contains("failed to"));
+                return line
+                    .map(str::to_owned)
+                    .with_context(|| format!("the agent ended without an error line:\n{log}"));
+            }
+            if Instant::now() > end {
+                bail!(
+                    "the agent has not given up within {} s:\n{}",
+                    within.as_secs(),
+                    self.log()
+                );
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Waits until the agent's log says something.
+    pub async fn says(&self, what: &str, within: Duration) -> anyhow::Result<()> {
+        let end = Instant::now() + within;
+        while !self.log().contains(what) {
+            if Instant::now() > end {
+                bail!(
+                    "the agent does not say `{what}` within {} s:\n{}",
+                    within.as_secs(),
+                    self.log()
+                );
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+        Ok(())
+    }
+
+    /// What `dynk8s-agent status` prints.
+    pub fn status(&self) -> anyhow::Result<String> {
+        let mut command = Command::new(AGENT);
+        command.arg("status");
+        self.room.output(command)
+    }
+
+    /// The network that the agent lives in.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+}

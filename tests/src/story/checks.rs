@@ -1,0 +1,134 @@
+//! What must be true once an instance is a node.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
+
+use super::KEY;
+use crate::aws::cloud::Instance;
+use crate::host::containment::SCRATCH;
+use crate::machine::Machine;
+use crate::region::{Region, key_name};
+use crate::topology::addresses::PREMISES_GATEWAY;
+use crate::topology::gateway::Tunnel;
+
+pub(super) async fn all(
+    region: &Region,
+    machine: &Machine,
+    instance: &Instance,
+    tunnel: &Tunnel,
+    token_secrets: &[String],
+) -> anyhow::Result<()> {
+    node(region, instance, tunnel).await?;
+    worker(region, instance).await?;
+    ensure!(
+        region.key_owner(KEY).await? == instance.id,
+        "the key's label does not name the instance"
+    );
+    ensure!(region.tokens().await?.is_empty(), "a bootstrap token is left");
+    names(machine).await?;
+    let age = region.topology.premises.gateway.handshake_age(&tunnel.keys.public)?;
+    ensure!(
+        age.is_some_and(|age| age < Duration::from_mins(3)),
+        "the last handshake is too old: {age:?}"
+    );
+    no_secret_shows(machine, tunnel, token_secrets).await
+}
+
+pub(super) fn is_ready(node: &Value) -> bool {
+    let conditions = node["status"]["conditions"].as_array();
+    conditions.is_some_and(|all| all.iter().any(|it| it["type"] == "Ready" && it["status"] == "True"))
+}
+
+async fn node(region: &Region, instance: &Instance, tunnel: &Tunnel) -> anyhow::Result<()> {
+    let node = region
+        .get(&["node", &instance.id])
+        .await?
+        .context("failed to find the Node")?;
+    let expect = |what: &str, found: &Value, wanted: Value| {
+        ensure!(*found == wanted, "the Node's {what} is {found}, and should be {wanted}");
+        Ok(())
+    };
+    expect("name", &node["metadata"]["name"], json!(instance.id))?;
+    let provider_id = format!("aws:///{}/{}", instance.zone, instance.id);
+    expect("provider id", &node["spec"]["providerID"], json!(provider_id))?;
+    let addresses = node["status"]["addresses"]
+        .as_array()
+        .context("the Node has no addresses")?;
+    let internal = addresses.iter().find(|it| it["type"] == "InternalIP");
+    let internal = internal.map_or(&Value::Null, |it| &it["address"]);
+    expect("InternalIP", internal, json!(tunnel.address))?;
+    let labels = &node["metadata"]["labels"];
+    expect("label of its group", &labels["example.org/pool"], json!("burst"))?;
+    expect("role", &labels["node-role.kubernetes.io/burst"], json!(""))?;
+    expect(
+        "taints",
+        &node["spec"]["taints"],
+        json!([{"key": "example.org/burst", "value": "yes", "effect": "NoSchedule"}]),
+    )?;
+    ensure!(is_ready(&node), "the Node is not Ready");
+    Ok(())
+}
+
+async fn worker(region: &Region, instance: &Instance) -> anyhow::Result<()> {
+    let worker = region.worker(instance).await?.context("failed to find the Worker")?;
+    let status = &worker["status"];
+    for (field, wanted) in [("phase", json!("Ready")), ("key", json!(key_name(KEY)))] {
+        ensure!(status[field] == wanted, "the Worker's {field} is {}", status[field]);
+    }
+    ensure!(
+        status["node"]["name"] == instance.id,
+        "the Worker does not name its Node: {status}"
+    );
+    Ok(())
+}
+
+/// Everything on the machine that names resolvers names the one on the premises and no other.
+async fn names(machine: &Machine) -> anyhow::Result<()> {
+    let kubelet = machine.read("/var/lib/kubelet/config.yaml").await?;
+    let kubelet = kubelet
+        .lines()
+        .find_map(|line| line.strip_prefix("resolvConf: "))
+        .context("failed to find resolvConf in the kubelet's configuration")?
+        .to_owned();
+    for path in ["/run/systemd/resolve/resolv.conf", "/etc/resolv.conf", &kubelet] {
+        let text = machine.read(path).await?;
+        let servers: Vec<_> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("nameserver "))
+            .collect();
+        ensure!(servers == [PREMISES_GATEWAY.to_string()], "`{path}` lists {servers:?}");
+    }
+    Ok(())
+}
+
+/// Neither the tunnel's private key nor a token's secret is in any log.
+async fn no_secret_shows(machine: &Machine, tunnel: &Tunnel, token_secrets: &[String]) -> anyhow::Result<()> {
+    let mut secrets = vec![tunnel.keys.private.clone()];
+    for encoded in token_secrets {
+        secrets.push(String::from_utf8(BASE64_STANDARD.decode(encoded)?)?);
+    }
+    let journal = machine.exec(&["journalctl", "--boot", "--no-pager"]).await?.stdout;
+    ensure!(
+        journal.contains("dynk8s-agent"),
+        "the machine's journal does not know the agent"
+    );
+    let mut places = vec![("the machine's journal".to_owned(), journal)];
+    places.push(("the console".to_owned(), machine.console_tail(usize::MAX)));
+    for half in ["serve", "reconcile"] {
+        let log = Path::new(SCRATCH).join(format!("provisioner-{half}.log"));
+        let text = std::fs::read_to_string(&log).with_context(|| format!("failed to read `{}`", log.display()))?;
+        places.push((format!("the log of `{half}`"), text));
+    }
+    for (place, text) in places {
+        ensure!(
+            !secrets.iter().any(|it| text.contains(it.as_str())),
+            "{place} shows a secret"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,185 @@
+//! The main job, from the announcement of an instance to the reuse of its key: told by the demo, and proven by the test.
+
+mod checks;
+mod teller;
+
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+
+pub use self::teller::Teller;
+use crate::aws::cloud::Instance;
+use crate::aws::eventbridge::InstanceState;
+use crate::aws::sns::message::Message;
+use crate::machine::Machine;
+use crate::machine::image::Image;
+use crate::region::{KEY_COOLDOWN, NAMESPACE, Region, until};
+
+const KEY: u8 = 2;
+/// From power on; a node on AWS must be there before the autoscaler's patience ends, which is 15 minutes.
+const JOIN_WITHIN: Duration = Duration::from_mins(5);
+const SOON: Duration = Duration::from_secs(20);
+
+/// One instance comes, becomes a node and goes; the next one gets its key.
+pub async fn tell(region: &Region, image: &Image, teller: &Teller) -> anyhow::Result<()> {
+    let tunnel = region.add_key(KEY).await?;
+    let instance = region.launch();
+    teller.say(format_args!(
+        "\nThe cluster is full: the autoscaler launches {} in {}.",
+        instance.id, instance.zone
+    ));
+    let announcement = teller
+        .step(
+            "SNS says `running`: the provisioner notes a Worker and gives it a key",
+            announced(region, &instance),
+        )
+        .await?;
+    let (machine, secrets) = joined(region, image, &instance, teller).await?;
+    teller
+        .step(
+            "Node, Worker, key, token, names and tunnel are looked at",
+            checks::all(region, &machine, &instance, &tunnel, &secrets),
+        )
+        .await?;
+    show(region, &machine, teller).await?;
+    teller.say("\nThe autoscaler has had enough of it.");
+    drop(machine);
+    teller
+        .step(
+            "SNS says `terminated`: the Node goes, the key rests",
+            gone(region, &instance),
+        )
+        .await?;
+    teller
+        .step(
+            "A late `running` does not raise the dead, and the next instance gets the key",
+            reused(region, &instance, &announcement),
+        )
+        .await?;
+    tables(region, teller).await
+}
+
+async fn announced(region: &Region, instance: &Instance) -> anyhow::Result<Message> {
+    region.aws.announce(instance, InstanceState::Pending).await?;
+    let announcement = region.aws.announce(instance, InstanceState::Running).await?;
+    region
+        .worker_until("the Worker has a key", SOON, instance, |it| {
+            it["status"]["key"].is_string()
+        })
+        .await?;
+    Ok(announcement)
+}
+
+/// Powers the machine on and waits for its Node; with the machine come the secrets that were seen on the way.
+async fn joined(
+    region: &Region,
+    image: &Image,
+    instance: &Instance,
+    teller: &Teller,
+) -> anyhow::Result<(Machine, Vec<String>)> {
+    let mut secrets = Vec::new();
+    let machine = teller
+        .step("The power is on", async { region.power_on(image, instance) })
+        .await?;
+    let waiting = wait_for_node(region, instance, &mut secrets);
+    let outcome = teller
+        .watched_step("The machine boots, and the agent makes it a node", waiting, || {
+            machine.last_console_line()
+        })
+        .await;
+    outcome.with_context(|| format!("failed to join; the console ends with:\n{}", machine.console_tail(40)))?;
+    Ok((machine, secrets))
+}
+
+async fn wait_for_node(region: &Region, instance: &Instance, secrets: &mut Vec<String>) -> anyhow::Result<()> {
+    let end = tokio::time::Instant::now() + JOIN_WITHIN;
+    loop {
+        for token in region.tokens().await? {
+            let secret = token["data"]["token-secret"].as_str().unwrap_or_default().to_owned();
+            if !secrets.contains(&secret) {
+                secrets.push(secret);
+            }
+        }
+        let node = region.get(&["node", &instance.id]).await?;
+        if node.as_ref().is_some_and(checks::is_ready) {
+            break;
+        }
+        ensure!(
+            tokio::time::Instant::now() < end,
+            "no Ready Node within {} s",
+            JOIN_WITHIN.as_secs()
+        );
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    region
+        .worker_until("the Worker is Ready and its taint lifted", SOON, instance, |it| {
+            it["status"]["phase"] == "Ready"
+        })
+        .await?;
+    ensure!(!secrets.is_empty(), "no bootstrap token was ever seen");
+    Ok(())
+}
+
+async fn gone(region: &Region, instance: &Instance) -> anyhow::Result<()> {
+    region.aws.announce(instance, InstanceState::ShuttingDown).await?;
+    region.aws.cloud.remove(&instance.id);
+    region.aws.announce(instance, InstanceState::Terminated).await?;
+    until("the Node is gone", SOON, async || {
+        Ok(region.get(&["node", &instance.id]).await?.is_none().then_some(()))
+    })
+    .await?;
+    ensure!(
+        region.key_owner(KEY).await? == instance.id,
+        "the key was free before its cool-down was over"
+    );
+    until(
+        "the key is free",
+        SOON + Duration::from_secs(KEY_COOLDOWN),
+        async || Ok(region.key_owner(KEY).await?.is_empty().then_some(())),
+    )
+    .await?;
+    region
+        .worker_until("the Worker is a tombstone", SOON, instance, is_tombstone)
+        .await?;
+    Ok(())
+}
+
+fn is_tombstone(worker: &Value) -> bool {
+    worker["status"]["phase"] == "Gone" && worker["spec"]["wished"] == "gone"
+}
+
+async fn reused(region: &Region, before: &Instance, announcement: &Message) -> anyhow::Result<()> {
+    region.aws.deliver(announcement).await?;
+    let next = region.launch();
+    region.aws.announce(&next, InstanceState::Running).await?;
+    until("the next instance has the key", SOON, async || {
+        Ok((region.key_owner(KEY).await? == next.id).then_some(()))
+    })
+    .await?;
+    let worker = region.worker(before).await?.context("failed to find the tombstone")?;
+    ensure!(is_tombstone(&worker), "a late `running` raised the dead: {worker}");
+    Ok(())
+}
+
+async fn show(region: &Region, machine: &Machine, teller: &Teller) -> anyhow::Result<()> {
+    let status = machine.exec(&["dynk8s-agent", "status"]).await?;
+    teller.say(format_args!("\n$ dynk8s-agent status\n{}", status.stdout.trim_end()));
+    tables(region, teller).await
+}
+
+async fn tables(region: &Region, teller: &Teller) -> anyhow::Result<()> {
+    for words in [
+        ["get", "nodes", "-o", "wide"].as_slice(),
+        &["get", "workers", "--namespace", NAMESPACE],
+    ] {
+        let table = region.control_plane.kubectl(words).await?;
+        let table = if table.is_empty() {
+            "No resources found"
+        } else {
+            table.trim_end()
+        };
+        teller.say(format_args!("\n$ kubectl {}\n{table}", words.join(" ")));
+    }
+    Ok(())
+}
