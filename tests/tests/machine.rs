@@ -100,7 +100,10 @@ fn the_lease_is_the_reserved_address(lab: &Lab) -> anyhow::Result<()> {
     let addresses = lab.run(&["ip", "-4", "-oneline", "address", "show", "dev", "ens5"])?;
     ensure!(addresses.contains(&format!(" {VPC_FIRST_INSTANCE}/20 ")), "{addresses}");
     let routes = lab.run(&["ip", "route", "show", "default"])?;
-    ensure!(routes.starts_with(&format!("default via {VPC_ROUTER} dev ens5 ")), "{routes}");
+    ensure!(
+        routes.starts_with(&format!("default via {VPC_ROUTER} dev ens5 ")),
+        "{routes}"
+    );
     Ok(())
 }
 
@@ -141,7 +144,12 @@ fn kubernetes_is_of_the_release(lab: &Lab) -> anyhow::Result<()> {
 }
 
 fn given_files_arrive(lab: &Lab) -> anyhow::Result<()> {
-    let given = lab.run(&["stat", "--format=%a %U:%G", "/etc/dynk8s/agent.toml", "/usr/local/bin/given"])?;
+    let given = lab.run(&[
+        "stat",
+        "--format=%a %U:%G",
+        "/etc/dynk8s/agent.toml",
+        "/usr/local/bin/given",
+    ])?;
     ensure!(given == "640 root:root\n755 root:root\n", "{given}");
     let text = lab.read("/etc/dynk8s/link")?;
     ensure!(text == "given = true\n", "{text}");

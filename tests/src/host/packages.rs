@@ -59,14 +59,20 @@ async fn apt_get(words: &[&str]) -> anyhow::Result<()> {
 fn missing(exists: impl Fn(&str) -> bool) -> Vec<&'static str> {
     let mut needed = PROGRAMS.to_vec();
     needed.push((KEYRING, "debian-archive-keyring"));
-    needed.into_iter().filter(|(file, _)| !exists(file)).map(|(_, package)| package).collect()
+    needed
+        .into_iter()
+        .filter(|(file, _)| !exists(file))
+        .map(|(_, package)| package)
+        .collect()
 }
 
 fn exists(file: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = env::split_paths(&path).chain(ADMINISTRATION.map(Into::into));
     // An absolute path replaces the folder that it is joined to.
-    folders.into_iter().any(|folder| Path::new(&folder).join(file).is_file())
+    folders
+        .into_iter()
+        .any(|folder| Path::new(&folder).join(file).is_file())
 }
 
 #[cfg(test)]
@@ -75,7 +81,10 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_by_its_package() {
-        assert_eq!(missing(|file| file != "wg" && file != KEYRING), ["wireguard-tools", "debian-archive-keyring"]);
+        assert_eq!(
+            missing(|file| file != "wg" && file != KEYRING),
+            ["wireguard-tools", "debian-archive-keyring"]
+        );
         assert!(missing(|_| true).is_empty());
     }
 

@@ -28,7 +28,15 @@ impl Accelerator {
         }
         let mut command = Command::new("qemu-system-x86_64");
         command
-            .args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-m", "256"])
+            .args([
+                "-nodefaults",
+                "-no-user-config",
+                "-display",
+                "none",
+                "-no-reboot",
+                "-m",
+                "256",
+            ])
             .args(Self::Kvm.arguments())
             .args(["-serial", "stdio", "-append", "console=ttyS0 panic=-1", "-kernel"])
             .arg(kernel);

@@ -110,7 +110,9 @@ mod tests {
         let files = [File::new("/b/c", 0o644, ""), File::link("/b/d", "c")];
         let archive = String::from_utf8(archive(&files, "machine")).unwrap();
         let entries = archive.split("070701").skip(1);
-        let modes_and_names: Vec<_> = entries.map(|it| (&it[8..16], it[104..].trim_end_matches('\0'))).collect();
+        let modes_and_names: Vec<_> = entries
+            .map(|it| (&it[8..16], it[104..].trim_end_matches('\0')))
+            .collect();
         assert_eq!(
             modes_and_names,
             [

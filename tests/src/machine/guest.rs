@@ -47,7 +47,14 @@ impl Guest {
         guest
             .send(&json!({"execute": "guest-sync-delimited", "arguments": {"id": id}}))
             .await?;
-        while guest.line().await?.rsplit(|byte| *byte == DELIMITER).next().and_then(answered) != Some(id.into()) {}
+        while guest
+            .line()
+            .await?
+            .rsplit(|byte| *byte == DELIMITER)
+            .next()
+            .and_then(answered)
+            != Some(id.into())
+        {}
         Ok(guest)
     }
 
@@ -73,7 +80,8 @@ impl Guest {
 
     async fn ask<T: for<'de> Deserialize<'de>>(&mut self, what: &str, arguments: &Value) -> anyhow::Result<T> {
         self.send(&json!({"execute": what, "arguments": arguments})).await?;
-        let answer: Answer = serde_json::from_slice(&self.line().await?).with_context(|| format!("failed to read the answer to `{what}`"))?;
+        let answer: Answer = serde_json::from_slice(&self.line().await?)
+            .with_context(|| format!("failed to read the answer to `{what}`"))?;
         match answer {
             Answer::Return(value) => {
                 serde_json::from_value(value).with_context(|| format!("failed to read the answer to `{what}`"))
@@ -177,7 +185,10 @@ mod tests {
             stream.read_line(&mut request).await?;
             let request: Value = serde_json::from_str(&request)?;
             let synchronised = format!("\"stale\"}}\n\u{0}{{\"return\": {}}}\n", request["arguments"]["id"]);
-            let bytes: Vec<_> = synchronised.bytes().map(|it| if it == 0 { DELIMITER } else { it }).collect();
+            let bytes: Vec<_> = synchronised
+                .bytes()
+                .map(|it| if it == 0 { DELIMITER } else { it })
+                .collect();
             stream.write_all(&bytes).await?;
             for answer in answers {
                 stream.read_line(&mut String::new()).await?;

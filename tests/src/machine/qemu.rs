@@ -46,19 +46,29 @@ pub(super) fn make_disk(image: &Image, files: &Files) -> Command {
 pub(super) fn run(image: &Image, config: &MachineConfig, files: &Files) -> Command {
     let mut command = Command::new("qemu-system-x86_64");
     command
-        .args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-machine", "pc"])
+        .args([
+            "-nodefaults",
+            "-no-user-config",
+            "-display",
+            "none",
+            "-no-reboot",
+            "-machine",
+            "pc",
+        ])
         .args(image.accelerator.arguments())
         .args(["-name", &config.name])
         .args(["-smp", &config.cpus.to_string(), "-m", &config.memory.to_string()]);
     command.arg("-kernel").arg(&image.kernel);
-    command.arg("-initrd").arg(&files.initrd).args(["-append", KERNEL_COMMAND_LINE]);
+    command
+        .arg("-initrd")
+        .arg(&files.initrd)
+        .args(["-append", KERNEL_COMMAND_LINE]);
     command
         .arg("-drive")
         .arg(option("if=virtio,format=qcow2,cache=unsafe,file=", &files.disk));
-    command.arg("-netdev").arg(format!(
-        "tap,id=network,ifname={},script=no,downscript=no",
-        config.tap
-    ));
+    command
+        .arg("-netdev")
+        .arg(format!("tap,id=network,ifname={},script=no,downscript=no", config.tap));
     command.arg("-device").arg(format!(
         "virtio-net-pci,netdev=network,mac={},addr={CARD_SLOT},romfile=",
         config.mac

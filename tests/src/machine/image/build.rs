@@ -18,8 +18,7 @@ const ARCHIVE: &str = "files.cpio";
 const RESULT: &str = "image";
 
 /// Steps in a shell on the host, where `$1` is the new root.
-const FURNISH: &str =
-    "chroot \"$1\" sh -ec 'cpio -idu --quiet < /files.cpio; rm /files.cpio; exec sh /boot/setup.sh'";
+const FURNISH: &str = "chroot \"$1\" sh -ec 'cpio -idu --quiet < /files.cpio; rm /files.cpio; exec sh /boot/setup.sh'";
 /// Through a second mount, which does not show the systems mounted in the root: their files would be copied too.
 const MAKE_DISK: &str = "set -e
 mkdir \"$1.plain\"
@@ -70,9 +69,13 @@ pub(super) fn recipe() -> Vec<String> {
     words.extend(["--variant=apt", "--format=null"].map(ToOwned::to_owned));
     words.push(format!("--include={include}"));
     let downloads = [("/disk.qcow2", DISK), ("/boot/initrd", INITRD), ("/vmlinuz", KERNEL)];
-    let hooks = [format!("upload {ARCHIVE} /files.cpio"), FURNISH.to_owned(), MAKE_DISK.to_owned()]
-        .into_iter()
-        .chain(downloads.map(|(inside, name)| format!("download {inside} {RESULT}/{name}")));
+    let hooks = [
+        format!("upload {ARCHIVE} /files.cpio"),
+        FURNISH.to_owned(),
+        MAKE_DISK.to_owned(),
+    ]
+    .into_iter()
+    .chain(downloads.map(|(inside, name)| format!("download {inside} {RESULT}/{name}")));
     words.extend(hooks.map(|hook| format!("--customize-hook={hook}")));
     words
 }
@@ -91,14 +94,26 @@ async fn mmdebstrap() -> anyhow::Result<Command> {
     let dump = ask(&["apt-config", "dump"]).await;
     let mut command = Command::new("mmdebstrap");
     // As an ordinary user it works in a user namespace, with the user's range of subordinate ids.
-    command.arg(if geteuid().is_root() { "--mode=root" } else { "--mode=unshare" });
+    command.arg(if geteuid().is_root() {
+        "--mode=root"
+    } else {
+        "--mode=unshare"
+    });
     command.args(options(&dump).into_iter().map(|option| format!("--aptopt={option}")));
-    command.args(recipe()).arg(SUITE).arg("-").args(sources(&os_release, &targets));
+    command
+        .args(recipe())
+        .arg(SUITE)
+        .arg("-")
+        .args(sources(&os_release, &targets));
     Ok(command)
 }
 
 /// What a program of the host's apt says: nothing on a host without apt, where Debian's own mirror will do.
 async fn ask(words: &[&str]) -> String {
-    let answer = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).output().await;
+    let answer = Command::new(words[0])
+        .args(&words[1..])
+        .stdin(Stdio::null())
+        .output()
+        .await;
     answer.map_or_else(|_| String::new(), |it| String::from_utf8_lossy(&it.stdout).into_owned())
 }

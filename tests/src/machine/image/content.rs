@@ -37,7 +37,9 @@ const FILES: [Embedded; 11] = embedded![
 
 /// All files that are not Debian's.
 pub(super) fn files(programs: &Programs) -> anyhow::Result<Vec<File>> {
-    let mut files = FILES.map(|(path, mode, content)| File::new(path, mode, content)).to_vec();
+    let mut files = FILES
+        .map(|(path, mode, content)| File::new(path, mode, content))
+        .to_vec();
     for program in [&programs.kubelet, &programs.kubeadm] {
         let content = std::fs::read(program).with_context(|| format!("failed to read `{}`", program.display()))?;
         let name = program.file_name().context("failed to find the name of a program")?;
@@ -94,6 +96,9 @@ mod tests {
     #[test]
     fn another_content_has_another_key() {
         let [one, other] = ["one", "other"].map(|content| cache_key(content.as_bytes()).unwrap());
-        assert!(one != other && one.starts_with("trixie-") && one.len() == "trixie-".len() + 12, "{one}");
+        assert!(
+            one != other && one.starts_with("trixie-") && one.len() == "trixie-".len() + 12,
+            "{one}"
+        );
     }
 }

@@ -9,12 +9,7 @@ const DEBIAN: [(&str, &str); 3] = [
     ("http://deb.debian.org/debian-security", "-security"),
 ];
 /// How apt reaches a mirror, and what it believes of its dates: the host has its reasons for these.
-const KEPT_OPTIONS: [&str; 4] = [
-    "Acquire::http",
-    "Acquire::https",
-    "Acquire::Check-",
-    "Acquire::Retries",
-];
+const KEPT_OPTIONS: [&str; 4] = ["Acquire::http", "Acquire::https", "Acquire::Check-", "Acquire::Retries"];
 
 /// Lines for apt's list of sources, made of lines `<address> <suite> <component>` with those of the host.
 pub(super) fn sources(os_release: &str, targets: &str) -> Vec<String> {
@@ -36,10 +31,14 @@ pub(super) fn options(dump: &str) -> Vec<String> {
 /// The host's suite, if it is a Debian.
 fn host_suite(os_release: &str) -> Option<&str> {
     let value = |key: &str| {
-        let mut values = os_release.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+        let mut values = os_release
+            .lines()
+            .filter_map(|line| line.strip_prefix(key)?.strip_prefix('='));
         values.next().map(|value| value.trim_matches('"'))
     };
-    (value("ID") == Some("debian")).then(|| value("VERSION_CODENAME")).flatten()
+    (value("ID") == Some("debian"))
+        .then(|| value("VERSION_CODENAME"))
+        .flatten()
 }
 
 /// Addresses, each with the part of the release that it serves: updates, security or, with an empty name, the release itself.
@@ -67,7 +66,8 @@ mod tests {
     use super::*;
 
     const BOOKWORM: &str = "ID=debian\nVERSION_CODENAME=bookworm\n";
-    const OWN: &str = "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian trixie main";
+    const OWN: &str =
+        "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian trixie main";
 
     #[test]
     fn the_host_mirror_is_used_with_our_suite() {
@@ -101,7 +101,10 @@ mod tests {
                     Acquire::Languages \"\";\nAcquire::Check-Date \"false\";\n";
         assert_eq!(
             options(dump),
-            ["Acquire::http::Proxy \"http://proxy.example:3128\";", "Acquire::Check-Date \"false\";"]
+            [
+                "Acquire::http::Proxy \"http://proxy.example:3128\";",
+                "Acquire::Check-Date \"false\";"
+            ]
         );
     }
 }
