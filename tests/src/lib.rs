@@ -6,7 +6,6 @@ pub mod host;
 pub mod machine;
 pub mod prepare;
 pub mod product;
-pub mod machine;
 pub mod programs;
 pub mod region;
 pub mod stand_in;
