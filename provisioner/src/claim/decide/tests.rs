@@ -239,17 +239,17 @@ fn a_claim_that_is_made_again_after_five_minutes_is_dated_anew() {
     assert_eq!(case.decide(), Step::Record(Change::Renewed(now())));
 }
 
-#[test_case(None, None, Step::Serve(2); "no reset")]
-#[test_case(None, Some(2), Step::Record(Change::Reset(2)); "the current one is reset")]
-#[test_case(Some(2), Some(2), Step::Serve(3); "the same reset again")]
-#[test_case(Some(2), None, Step::Serve(3); "the reset is forgotten by the agent")]
-#[test_case(Some(1), Some(1), Step::Serve(2); "a reset that was served")]
-#[test_case(None, Some(1), Step::Serve(2); "a reset that was served before a restore")]
-fn a_reset_is_written_once_and_served_ever_after(before: Option<u32>, reset: Option<u32>, step: Step) {
+#[test_case(None, None, &Step::Serve(2); "no reset")]
+#[test_case(None, Some(2), &Step::Record(Change::Reset(2)); "the current one is reset")]
+#[test_case(Some(2), Some(2), &Step::Serve(3); "the same reset again")]
+#[test_case(Some(2), None, &Step::Serve(3); "the reset is forgotten by the agent")]
+#[test_case(Some(1), Some(1), &Step::Serve(2); "a reset that was served")]
+#[test_case(None, Some(1), &Step::Serve(2); "a reset that was served before a restore")]
+fn a_reset_is_written_once_and_served_ever_after(before: Option<u32>, reset: Option<u32>, step: &Step) {
     let mut case = Case::bound();
     case.status().claim.as_mut().unwrap().reset = before;
     case.asked.request.reset = reset;
-    assert_eq!(case.decide(), step);
+    assert_eq!(&case.decide(), step);
 }
 
 #[test_case(Some(2), 3; "one that is not yet")]

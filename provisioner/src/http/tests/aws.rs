@@ -146,8 +146,10 @@ pub(super) fn sign(message: &mut Value) {
         "TopicArn",
         "Type",
     ];
-    let present = fields.iter().filter_map(|name| Some((name, message[name].as_str()?)));
-    let text: String = present.map(|(name, value)| format!("{name}\n{value}\n")).collect();
+    let present = fields
+        .into_iter()
+        .filter_map(|name| Some((name, message[name].as_str()?)));
+    let text: String = present.flat_map(|(name, value)| [name, "\n", value, "\n"]).collect();
     let signature = SigningKey::<Sha256>::new(SIGNER.clone()).sign(text.as_bytes()).to_vec();
     message["Signature"] = STANDARD.encode(signature).into();
 }
