@@ -18,7 +18,7 @@ use tokio::runtime::{Builder, Runtime};
 
 const NAME: &str = "node-1";
 const MAC: &str = "02:64:ac:1f:00:0a";
-const BOOT_WITHIN: Duration = Duration::from_secs(120);
+const BOOT_WITHIN: Duration = Duration::from_mins(2);
 
 fn main() -> anyhow::Result<ExitCode> {
     let (programs, image) = containment::enter_prepared(|| {

@@ -34,9 +34,9 @@ async fn make_beside(folder: &Path, make: impl AsyncFnOnce(&Path) -> anyhow::Res
     if workshop.exists() {
         std::fs::remove_dir_all(&workshop).with_context(|| format!("failed to clear `{}`", workshop.display()))?;
     }
-    let made = make(&workshop).await?;
-    std::fs::rename(&made, folder)
-        .with_context(|| format!("failed to rename `{}` to `{}`", made.display(), folder.display()))?;
+    let result = make(&workshop).await?;
+    std::fs::rename(&result, folder)
+        .with_context(|| format!("failed to rename `{}` to `{}`", result.display(), folder.display()))?;
     std::fs::remove_dir_all(&workshop).with_context(|| format!("failed to clear `{}`", workshop.display()))
 }
 

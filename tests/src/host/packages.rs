@@ -27,7 +27,7 @@ const PROGRAMS: [(&str, &str); 10] = [
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// Where Debian keeps programs for administrators, whether or not the user's PATH names it.
 const ADMINISTRATION: [&str; 2] = ["/usr/sbin", "/sbin"];
-const PATIENCE: Duration = Duration::from_secs(600);
+const PATIENCE: Duration = Duration::from_mins(10);
 
 /// Installs what is missing, if this is root on a Debian; else says how to.
 pub async fn ensure_host_packages() -> anyhow::Result<()> {

@@ -23,7 +23,7 @@ use self::qemu::Files;
 use crate::host::command;
 use crate::host::process::{Process, Spawn, last_lines};
 
-const EXEC_WITHIN: Duration = Duration::from_secs(60);
+const EXEC_WITHIN: Duration = Duration::from_mins(1);
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(200);
 
