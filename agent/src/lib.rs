@@ -2,8 +2,8 @@
 //!
 //! Read [`bootstrap`] first: it is the plot, and every other module is a step of it or the rim that the steps stand on.
 
-//pub mod bootstrap;
-//pub mod cli;
+pub mod bootstrap;
+pub mod cli;
 pub mod config;
 pub mod telemetry;
 pub mod timeline;
@@ -11,12 +11,12 @@ pub mod timeline;
 mod claim;
 mod facts;
 mod host;
-//mod join;
-//mod names;
-//mod ready;
-//mod report;
+mod join;
+mod names;
+mod ready;
+mod report;
 mod retry;
 mod state;
-//mod step;
-//mod tunnel;
+mod step;
+mod tunnel;
 mod uplink;

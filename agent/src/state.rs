@@ -46,7 +46,7 @@ impl State {
         files::write(&self.wireguard(), answer.wireguard.expose().as_bytes(), files::PRIVATE)?;
         files::write(&self.cluster(), &cluster, files::PRIVATE)?;
         files::write(
-            &self.generation_file(),
+            &self.generation(),
             answer.generation.to_string().as_bytes(),
             files::PRIVATE,
         )
@@ -65,9 +65,20 @@ impl State {
         }))
     }
 
-    /// The generation of the last claim.
-    pub(crate) fn generation(&self) -> anyhow::Result<Option<u32>> {
-        Ok(files::read(&self.generation_file())?.and_then(|text| text.trim().parse().ok()))
+    /// Notes that what the last claim brought has been reset, before the next one asks for more.
+    pub(crate) fn note_reset(&self) -> anyhow::Result<()> {
+        match files::read(&self.generation())? {
+            Some(generation) => files::write(&self.reset(), generation.as_bytes(), files::PRIVATE),
+            None => Ok(()),
+        }
+    }
+
+    /// The generation of the last claim, if it has been reset since.
+    pub(crate) fn spent(&self) -> anyhow::Result<Option<u32>> {
+        let (last, reset) = (files::read(&self.generation())?, files::read(&self.reset())?);
+        Ok(last
+            .filter(|it| Some(it) == reset.as_ref())
+            .and_then(|text| text.trim().parse().ok()))
     }
 
     /// Whether the Node has been seen in the cluster.
@@ -88,8 +99,12 @@ impl State {
         self.folder.join("cluster.json")
     }
 
-    fn generation_file(&self) -> PathBuf {
+    fn generation(&self) -> PathBuf {
         self.folder.join("generation")
+    }
+
+    fn reset(&self) -> PathBuf {
+        self.folder.join("reset")
     }
 
     fn joined(&self) -> PathBuf {
@@ -108,9 +123,9 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let state = State::open(base.path(), &"i-0123abcd".parse().unwrap()).unwrap();
         assert!(state.kept().unwrap().is_none());
-        assert_eq!(state.generation().unwrap(), None);
+        assert_eq!(state.spent().unwrap(), None);
 
-        let answer = ClaimAnswer {
+        let mut answer = ClaimAnswer {
             generation: 3,
             wireguard: "[Interface]".to_owned().into(),
             cluster: Cluster {
@@ -125,11 +140,17 @@ mod tests {
         let kept = state.kept().unwrap().unwrap();
         assert_eq!(kept.wireguard.expose(), "[Interface]");
         assert_eq!(kept.cluster, answer.cluster);
-        assert_eq!(state.generation().unwrap(), Some(3));
         for file in base.path().join("i-0123abcd").read_dir().unwrap() {
             let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
             assert!(!text.contains("0123456789abcdef"), "{text}");
         }
+
+        assert_eq!(state.spent().unwrap(), None);
+        state.note_reset().unwrap();
+        assert_eq!(state.spent().unwrap(), Some(3));
+        answer.generation = 4;
+        state.keep(&answer).unwrap();
+        assert_eq!(state.spent().unwrap(), None, "what came after a reset is not spent");
     }
 
     #[test]

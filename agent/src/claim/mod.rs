@@ -22,7 +22,7 @@ use crate::state::State;
 use crate::timeline::Recorder;
 
 pub(crate) use client::Provisioner;
-pub(crate) use keys::KubeletKey;
+pub(crate) use keys::{KUBELET_PLACE, KubeletKey};
 
 use client::Error;
 

@@ -1,1 +1,147 @@
-//! tbd
+//! The fifth step: `kubeadm join`, one try of it. That a try may follow another is the journey's to decide.
+
+mod decide;
+mod kubeadm;
+mod render;
+mod runtime;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use dynk8s_api::claim::ClaimAnswer;
+use tracing::warn;
+
+use crate::claim::KubeletKey;
+use crate::facts::Facts;
+use crate::host::{command, files, service};
+use crate::names::Names;
+use crate::tunnel::Tunnel;
+
+pub(crate) use decide::Cause;
+pub(crate) use kubeadm::version;
+
+use render::FOLDER;
+
+/// The credentials that a kubelet has once it joined.
+pub(crate) const KUBELET_CONFIG: &str = "/etc/kubernetes/kubelet.conf";
+
+/// What a join leaves behind and the next one trips over.
+const LEFT_OVERS: &[&str] = &[
+    KUBELET_CONFIG,
+    "/etc/kubernetes/bootstrap-kubelet.conf",
+    "/etc/kubernetes/pki/ca.crt",
+];
+
+/// Where the kubelet looks for the key of its first certificate.
+const KEY_PLACE: &str = crate::claim::KUBELET_PLACE;
+
+/// What kubeadm's own timeouts add up to, and some air.
+const LONGEST: Duration = Duration::from_mins(7);
+
+/// Why a try failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// kubeadm said no; another try, with fresh material, may do better.
+    #[error("{cause}")]
+    Refused { cause: Cause, log: Vec<String> },
+    /// It could not even begin.
+    #[error(transparent)]
+    Impossible(#[from] anyhow::Error),
+}
+
+/// This machine, ready to join.
+#[derive(Debug)]
+pub(crate) struct Joiner<'a> {
+    facts: &'a Facts,
+    key: &'a KubeletKey,
+    cri_socket: String,
+}
+
+impl<'a> Joiner<'a> {
+    /// Waits for the container runtime and looks for what kubeadm does not check. Names that are right prove that a
+    /// kubelet may start.
+    pub(crate) async fn prepare(
+        facts: &'a Facts,
+        key: &'a KubeletKey,
+        cri_socket: Option<&str>,
+        _names: Names,
+    ) -> anyhow::Result<Self> {
+        if let Some(warning) = decide::swap(&files::read(Path::new("/proc/swaps"))?.unwrap_or_default()) {
+            warn!("{warning}");
+        }
+        let cri_socket = runtime::socket(cri_socket).await?;
+        if service::booted_with_systemd() && !kubeadm::enable_kubelet().await? {
+            bail!("failed to enable the unit `kubelet.service`: is the kubelet's package installed?");
+        }
+        Ok(Self { facts, key, cri_socket })
+    }
+
+    /// Joins with the material of one claim.
+    pub(crate) async fn join(
+        &self,
+        answer: &ClaimAnswer,
+        tunnel: &Tunnel,
+        kubelet_version: &str,
+        remaining: Duration,
+    ) -> Result<(), Error> {
+        decide::skew(kubelet_version, &answer.cluster.version).map_err(anyhow::Error::msg)?;
+        self.key.place(Path::new(KEY_PLACE))?;
+        let material =
+            render::material(self.facts, answer, tunnel.address, &self.cri_socket).map_err(anyhow::Error::new)?;
+        let written = write(&material);
+        let ended = match written {
+            Ok(()) => kubeadm::join(&format!("{FOLDER}/config.json"), &answer.token, LONGEST.min(remaining)).await,
+            Err(error) => {
+                remove_material()?;
+                return Err(error.into());
+            }
+        };
+        remove_material()?;
+        match ended {
+            Ok(ended) if ended.success => Ok(()),
+            Ok(ended) => Err(refused(ended.lines).await),
+            Err(error @ command::Error::Deadline { .. }) => Err(refused(vec![error.to_string()]).await),
+            Err(error) => Err(Error::Impossible(error.into())),
+        }
+    }
+}
+
+/// Takes back what a join did, also one of an earlier run.
+pub(crate) async fn reset(cri_socket: Option<&str>) -> anyhow::Result<()> {
+    kubeadm::reset(&runtime::likely(cri_socket))
+        .await
+        .context("failed to reset")?;
+    // What kubeadm leaves when a step of it fails, the next join would trip over.
+    LEFT_OVERS.iter().try_for_each(|path| files::remove(Path::new(path)))
+}
+
+/// Whether an earlier join left something behind.
+pub(crate) fn left_overs() -> bool {
+    LEFT_OVERS.iter().any(|path| Path::new(path).exists())
+}
+
+async fn refused(lines: Vec<String>) -> Error {
+    let kubelet = if service::booted_with_systemd() {
+        kubeadm::kubelet_log().await
+    } else {
+        Vec::new()
+    };
+    Error::Refused {
+        cause: decide::cause(&lines, decide::last_words(&kubelet)),
+        log: lines,
+    }
+}
+
+fn write(material: &[render::Material]) -> anyhow::Result<()> {
+    for file in material {
+        let path = Path::new(FOLDER).join(file.name);
+        files::private_folder(path.parent().unwrap_or(Path::new("/")))?;
+        files::write(&path, file.content.expose().as_bytes(), files::PRIVATE)?;
+    }
+    Ok(())
+}
+
+fn remove_material() -> anyhow::Result<()> {
+    files::remove(Path::new(FOLDER))
+}

@@ -1,1 +1,183 @@
-//! tbd
+//! The fourth step: only the on-premises resolvers remain, for the host and for what the kubelet hands to pods. The way is
+//! proven before the switch and read back after it, and at no moment is there no server at all.
+
+mod plan;
+mod prove;
+mod render;
+mod resolved;
+
+use std::fs;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use dynk8s_api::InstanceId;
+use dynk8s_api::claim::Cluster;
+use tokio::time::{Instant, sleep};
+use tracing::{info, warn};
+use zbus::Connection;
+
+use crate::host::files;
+use crate::timeline::Recorder;
+use crate::tunnel::Tunnel;
+use crate::uplink::nameservers;
+
+use plan::{Etc, Found, RESOLVED_FILES, Way};
+
+/// The kubelet's resolver file: our own, so that no manager of the host's can touch it.
+pub(crate) const KUBELET_FILE: &str = "/etc/dynk8s/resolv.conf";
+
+const HOST_FILE: &str = "/etc/resolv.conf";
+const RESOLVED_FILE: &str = "/run/systemd/resolve/resolv.conf";
+const HOSTS_FILE: &str = "/etc/hosts";
+
+/// Until the managers have done what they were told.
+const SWITCH: Duration = Duration::from_secs(15);
+const POLL: Duration = Duration::from_millis(100);
+
+/// Names that are right: a kubelet may start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Names;
+
+/// Proves the on-premises resolvers, makes them the only ones, and reads back that they are.
+pub(crate) async fn switch(
+    tunnel: &Tunnel,
+    cluster: &Cluster,
+    id: &InstanceId,
+    deadline: Instant,
+    recorder: &Recorder,
+) -> anyhow::Result<Names> {
+    let servers = render::first_servers(&tunnel.dns);
+    prove::prove(servers, cluster, deadline, recorder).await?;
+    let text = render::resolv_conf(servers, &tunnel.search);
+    files::public_folder(Path::new("/etc/dynk8s"))?;
+    files::write_if_changed(Path::new(KUBELET_FILE), text.as_bytes(), files::PUBLIC)?;
+    let bus = resolved::bus().await;
+    let found = find(bus.as_ref(), tunnel.uplink.index).await?;
+    match (plan::way(&found).context("failed to set the host's names right")?, bus) {
+        (Way::Resolved { network_file }, Some(bus)) => by_resolved(&bus, &network_file, tunnel, servers).await?,
+        (Way::Resolved { .. }, None) => {
+            bail!("failed to set the host's names right: systemd-resolved runs without a system bus")
+        }
+        (Way::Plain, _) => by_file(&text, servers)?,
+    }
+    know_own_name(id)?;
+    Ok(Names)
+}
+
+async fn find(bus: Option<&Connection>, uplink: u32) -> anyhow::Result<Found> {
+    let notes = PathBuf::from(format!("/run/systemd/netif/links/{uplink}"));
+    let etc = match fs::symlink_metadata(HOST_FILE) {
+        Err(_) => Etc::Absent,
+        // A link whose target is missing has no canonical path.
+        Ok(metadata) if metadata.is_symlink() => Etc::Link(
+            fs::canonicalize(HOST_FILE)
+                .or_else(|_| fs::read_link(HOST_FILE))
+                .unwrap_or_default(),
+        ),
+        Ok(_) => Etc::File,
+    };
+    Ok(Found {
+        etc,
+        resolved: resolved::runs(bus, "org.freedesktop.resolve1").await? || Path::new("/run/systemd/resolve").exists(),
+        network_manager: resolved::runs(bus, "org.freedesktop.NetworkManager").await?,
+        network_file: files::read(&notes)?.as_deref().and_then(plan::network_file),
+    })
+}
+
+/// The on-premises servers in first, those of AWS out second; what fails half-way is put back.
+async fn by_resolved(bus: &Connection, network_file: &Path, tunnel: &Tunnel, servers: &[IpAddr]) -> anyhow::Result<()> {
+    let drop_in = plan::drop_in(network_file);
+    let switched = switch_resolved(bus, &drop_in, tunnel, servers).await;
+    if switched.is_err() {
+        warn!("putting the host's names back as they were");
+        files::remove(&drop_in)?;
+        resolved::reload_networks(bus).await?;
+        resolved::forget(bus, tunnel.index).await?;
+    }
+    switched.context("failed to set the host's names right")
+}
+
+async fn switch_resolved(bus: &Connection, drop_in: &Path, tunnel: &Tunnel, servers: &[IpAddr]) -> anyhow::Result<()> {
+    resolved::ask(bus, tunnel.index, servers, &tunnel.search).await?;
+    files::public_folder(drop_in.parent().unwrap_or(Path::new("/")))?;
+    files::write_if_changed(drop_in, render::network_drop_in().as_bytes(), files::PUBLIC)?;
+    resolved::reload_networks(bus).await?;
+    wait_for_only(Path::new(RESOLVED_FILE), servers).await?;
+    if fs::read_link(HOST_FILE).ok().as_deref() != Some(Path::new(RESOLVED_FILE)) {
+        info!(
+            "`{HOST_FILE}` now points at `{RESOLVED_FILE}` instead of `{}`",
+            RESOLVED_FILES[0]
+        );
+        files::relink(Path::new(HOST_FILE), Path::new(RESOLVED_FILE))?;
+    }
+    [HOST_FILE, KUBELET_FILE]
+        .into_iter()
+        .try_for_each(|file| lists_only(Path::new(file), servers))
+}
+
+fn by_file(text: &str, servers: &[IpAddr]) -> anyhow::Result<()> {
+    let before = files::read(Path::new(HOST_FILE))?;
+    files::write_if_changed(Path::new(HOST_FILE), text.as_bytes(), files::PUBLIC)?;
+    let switched = [HOST_FILE, KUBELET_FILE]
+        .into_iter()
+        .try_for_each(|file| lists_only(Path::new(file), servers));
+    if let (Err(_), Some(before)) = (&switched, before) {
+        warn!("putting `{HOST_FILE}` back as it was");
+        files::write(Path::new(HOST_FILE), before.as_bytes(), files::PUBLIC)?;
+    }
+    switched.context("failed to set the host's names right")
+}
+
+async fn wait_for_only(file: &Path, servers: &[IpAddr]) -> anyhow::Result<()> {
+    let deadline = Instant::now() + SWITCH;
+    loop {
+        match lists_only(file, servers) {
+            Err(_) if Instant::now() < deadline => sleep(POLL).await,
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Whether a resolver file names the on-premises servers and no other.
+fn lists_only(file: &Path, servers: &[IpAddr]) -> anyhow::Result<()> {
+    let named = nameservers(&files::read(file)?.unwrap_or_default());
+    if let Some(foreign) = named.iter().find(|it| !servers.contains(it)) {
+        bail!(
+            "`{}` still names the resolver `{foreign}`; look for what writes it",
+            file.display()
+        );
+    }
+    if named.is_empty() {
+        bail!("`{}` names no on-premises resolver", file.display());
+    }
+    Ok(())
+}
+
+/// kubeadm looks the node's name up, and would wait for three time-outs.
+fn know_own_name(id: &InstanceId) -> anyhow::Result<()> {
+    let path = Path::new(HOSTS_FILE);
+    match render::hosts(&files::read(path)?.unwrap_or_default(), id.as_str()) {
+        Some(text) => files::write(path, text.as_bytes(), files::PUBLIC),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use test_case::test_case;
+
+    use super::lists_only;
+
+    #[test_case("nameserver 192.168.10.1\n", true; "as it should be")]
+    #[test_case("nameserver 192.168.10.1\nnameserver 172.31.0.2\n", false; "the resolver of AWS behind it")]
+    #[test_case("nameserver 172.31.0.2\n", false; "only the resolver of AWS")]
+    #[test_case("search onprem.example\n", false; "no server")]
+    fn reads_back_what_is_there(text: &str, expected: bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("resolv.conf");
+        std::fs::write(&file, text).unwrap();
+        assert_eq!(lists_only(&file, &["192.168.10.1".parse().unwrap()]).is_ok(), expected);
+    }
+}

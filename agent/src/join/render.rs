@@ -1,0 +1,232 @@
+//! What kubeadm reads: JSON, which is YAML too, of the one version that every supported kubeadm speaks.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use dynk8s_api::Secret;
+use dynk8s_api::claim::{ClaimAnswer, Taint, TaintEffect};
+use serde_json::{Value, json};
+
+use crate::facts::Facts;
+use crate::names::KUBELET_FILE;
+
+/// The folder of all of this. It holds the token and lives for one try.
+pub(super) const FOLDER: &str = "/run/dynk8s/join";
+
+/// A file of the folder.
+#[derive(Clone, Debug)]
+pub(super) struct Material {
+    pub(super) name: &'static str,
+    pub(super) content: Secret,
+}
+
+/// A value that would change the meaning of kubeadm's flags file, which quotes nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the {what} `{value}` holds what kubeadm would pass on unquoted to the kubelet's command line; correct it in the node group"
+)]
+pub(crate) struct Unquotable {
+    what: &'static str,
+    value: String,
+}
+
+/// All files, with the material of one claim in them.
+pub(super) fn material(
+    facts: &Facts,
+    answer: &ClaimAnswer,
+    address: IpAddr,
+    cri_socket: &str,
+) -> Result<Vec<Material>, Unquotable> {
+    let file = |name, value: &Value| Material {
+        name,
+        content: Secret::new(format!("{value:#}\n")),
+    };
+    Ok(vec![
+        file("config.json", &configuration(facts, answer, address, cri_socket)?),
+        file("discovery.json", &discovery(answer)),
+        file(
+            "patches/kubeletconfiguration+merge.json",
+            &json!({ "resolvConf": KUBELET_FILE }),
+        ),
+    ])
+}
+
+fn configuration(facts: &Facts, answer: &ClaimAnswer, address: IpAddr, cri_socket: &str) -> Result<Value, Unquotable> {
+    let mut arguments = vec![
+        json!({ "name": "node-ip", "value": address }),
+        json!({ "name": "provider-id", "value": facts.provider_id() }),
+    ];
+    if !answer.node.labels.is_empty() {
+        arguments.push(json!({ "name": "node-labels", "value": labels(&answer.node.labels)? }));
+    }
+    let taints: Result<Vec<Value>, _> = answer.node.taints.iter().map(taint).collect();
+    Ok(json!({
+        "apiVersion": "kubeadm.k8s.io/v1beta4",
+        "kind": "JoinConfiguration",
+        "discovery": {
+            "file": { "kubeConfigPath": format!("{FOLDER}/discovery.json") },
+            "tlsBootstrapToken": answer.token.expose(),
+        },
+        "nodeRegistration": {
+            "name": facts.id,
+            "criSocket": cri_socket,
+            "kubeletExtraArgs": arguments,
+            "taints": taints?,
+        },
+        "patches": { "directory": format!("{FOLDER}/patches") },
+        "timeouts": {
+            "discovery": "1m0s",
+            "kubeletHealthCheck": "2m0s",
+            "tlsBootstrap": "2m0s",
+        },
+    }))
+}
+
+/// The kubeconfig for discovery: the server that is reached through the tunnel, and a user, for where anonymous access is
+/// off.
+fn discovery(answer: &ClaimAnswer) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{
+            "name": "cluster",
+            "cluster": {
+                "server": answer.cluster.server,
+                "certificate-authority-data": STANDARD.encode(&answer.cluster.ca),
+            },
+        }],
+        "users": [{ "name": "bootstrap", "user": { "token": answer.token.expose() } }],
+        "contexts": [{ "name": "bootstrap", "context": { "cluster": "cluster", "user": "bootstrap" } }],
+        "current-context": "bootstrap",
+    })
+}
+
+fn labels(labels: &BTreeMap<String, String>) -> Result<String, Unquotable> {
+    let pairs: Result<Vec<String>, _> = labels
+        .iter()
+        .map(|(key, value)| {
+            Ok(format!(
+                "{}={}",
+                quotable("label", key)?,
+                quotable("label's value", value)?
+            ))
+        })
+        .collect();
+    Ok(pairs?.join(","))
+}
+
+fn taint(taint: &Taint) -> Result<Value, Unquotable> {
+    let effect = match taint.effect {
+        TaintEffect::NoSchedule => "NoSchedule",
+        TaintEffect::PreferNoSchedule => "PreferNoSchedule",
+        TaintEffect::NoExecute => "NoExecute",
+    };
+    Ok(json!({
+        "key": quotable("taint", &taint.key)?,
+        "value": quotable("taint's value", &taint.value)?,
+        "effect": effect,
+    }))
+}
+
+/// Kubernetes admits no other character in labels and taints either.
+fn quotable<'a>(what: &'static str, value: &'a str) -> Result<&'a str, Unquotable> {
+    if value
+        .bytes()
+        .all(|it| it.is_ascii_alphanumeric() || b"-_./".contains(&it))
+    {
+        Ok(value)
+    } else {
+        Err(Unquotable {
+            what,
+            value: value.chars().take(80).flat_map(char::escape_default).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use dynk8s_api::claim::{ClaimAnswer, Cluster, NodeSettings, Taint, TaintEffect};
+    use test_case::test_case;
+
+    use super::{Material, material};
+    use crate::facts::Facts;
+
+    pub(crate) fn facts() -> Facts {
+        Facts {
+            id: "i-0123456789abcdef0".parse().unwrap(),
+            instance_type: "m7g.large".to_owned(),
+            zone: "eu-central-1a".to_owned(),
+            region: "eu-central-1".to_owned(),
+            account: "123456789012".to_owned(),
+            address: None,
+            mac: None,
+            lifecycle: None,
+        }
+    }
+
+    fn answer() -> ClaimAnswer {
+        let label = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        ClaimAnswer {
+            generation: 1,
+            wireguard: String::new().into(),
+            cluster: Cluster {
+                server: "https://api.onprem.example:6443".to_owned(),
+                ca: "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n".to_owned(),
+                version: "v1.37.2".to_owned(),
+            },
+            token: "abcdef.0123456789abcdef".to_owned().into(),
+            node: NodeSettings {
+                labels: [label("zone", "burst"), label("dynk8s.du5t1n.me/group", "burst")].into(),
+                taints: vec![Taint {
+                    key: "startup-taint.cluster-autoscaler.kubernetes.io/dynk8s".to_owned(),
+                    value: String::new(),
+                    effect: TaintEffect::NoSchedule,
+                }],
+            },
+        }
+    }
+
+    fn rendered(answer: &ClaimAnswer) -> Result<Vec<Material>, super::Unquotable> {
+        let socket = "unix:///run/containerd/containerd.sock";
+        material(&facts(), answer, "10.98.0.2".parse().unwrap(), socket)
+    }
+
+    #[test_case("config.json", include_str!("../../testdata/join/config.json"); "the configuration")]
+    #[test_case("discovery.json", include_str!("../../testdata/join/discovery.json"); "the kubeconfig for discovery")]
+    #[test_case("patches/kubeletconfiguration+merge.json", include_str!("../../testdata/join/patch.json"); "the patch")]
+    fn renders(name: &str, expected: &str) {
+        let material = rendered(&answer()).unwrap();
+        let file = material.iter().find(|it| it.name == name).unwrap();
+        assert_eq!(file.content.expose(), expected);
+    }
+
+    #[test_case("with space", "x"; "a space in a label")]
+    #[test_case("a", "x --provider-id=evil"; "a flag in a value")]
+    #[test_case("a", "x\""; "a quote")]
+    #[test_case("a", "x\nY=z"; "a line of its own")]
+    #[test_case("a", "$HOME"; "a variable")]
+    #[test_case("a", "b,c=d"; "another label in a value")]
+    fn refuses_labels_that_kubeadm_would_not_quote(key: &str, value: &str) {
+        let mut answer = answer();
+        answer.node.labels.insert(key.to_owned(), value.to_owned());
+        let error = rendered(&answer).unwrap_err().to_string();
+        assert!(error.contains("label") && !error.contains('\n'), "{error}");
+    }
+
+    #[test]
+    fn refuses_taints_that_kubeadm_would_not_quote() {
+        let mut answer = answer();
+        answer.node.taints[0].value = "x --y".to_owned();
+        assert!(rendered(&answer).unwrap_err().to_string().contains("taint"));
+    }
+
+    #[test]
+    fn leaves_out_labels_where_there_are_none() {
+        let mut answer = answer();
+        answer.node.labels.clear();
+        let material = rendered(&answer).unwrap();
+        assert!(!material[0].content.expose().contains("node-labels"));
+    }
+}

@@ -1,0 +1,84 @@
+//! The container runtime's socket: kubeadm is always told which one, for it refuses to choose between two.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::bail;
+use tokio::net::UnixStream;
+use tokio::time::{Instant, sleep};
+
+/// Where runtimes listen, the most usual one first.
+const KNOWN: &[&str] = &[
+    "unix:///run/containerd/containerd.sock",
+    "unix:///var/run/crio/crio.sock",
+];
+
+const PATIENCE: Duration = Duration::from_mins(1);
+const POLL: Duration = Duration::from_millis(250);
+
+/// The configured socket, or the first known one that is there, whether or not somebody listens.
+pub(super) fn likely(configured: Option<&str>) -> String {
+    let there = |it: &&&str| Path::new(path(it)).exists();
+    configured
+        .or_else(|| KNOWN.iter().find(there).copied())
+        .unwrap_or(KNOWN[0])
+        .to_owned()
+}
+
+/// Waits until the configured runtime, or else a known one, takes connections, and returns its socket.
+pub(super) async fn socket(configured: Option<&str>) -> anyhow::Result<String> {
+    let candidates = configured.map_or_else(|| KNOWN.to_vec(), |it| vec![it]);
+    first(&candidates, Instant::now() + PATIENCE).await
+}
+
+async fn first(candidates: &[&str], deadline: Instant) -> anyhow::Result<String> {
+    loop {
+        for candidate in candidates {
+            if UnixStream::connect(path(candidate)).await.is_ok() {
+                return Ok((*candidate).to_owned());
+            }
+        }
+        if Instant::now() >= deadline {
+            bail!(
+                "no container runtime listens on `{}` (start containerd or cri-o, or name its socket by `cri_socket` in \
+                 agent.toml)",
+                candidates.join("`, `")
+            );
+        }
+        sleep(POLL).await;
+    }
+}
+
+fn path(socket: &str) -> &str {
+    socket.trim_start_matches("unix://")
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::UnixListener;
+    use tokio::time::Instant;
+
+    use super::{KNOWN, first, likely};
+
+    #[tokio::test]
+    async fn takes_the_first_that_listens() {
+        let folder = tempfile::tempdir().unwrap();
+        let absent = format!("unix://{}", folder.path().join("absent").display());
+        let there = folder.path().join("there");
+        let _listener = UnixListener::bind(&there).unwrap();
+        let there = format!("unix://{}", there.display());
+        assert_eq!(first(&[&absent, &there], Instant::now()).await.unwrap(), there);
+    }
+
+    #[test]
+    fn resets_by_the_socket_that_is_configured() {
+        assert_eq!(likely(Some("unix:///run/x.sock")), "unix:///run/x.sock");
+        assert!(KNOWN.contains(&likely(None).as_str()));
+    }
+
+    #[tokio::test]
+    async fn names_all_that_it_tried() {
+        let error = first(&["unix:///nonexistent"], Instant::now()).await.unwrap_err();
+        assert!(error.to_string().contains("`unix:///nonexistent`") && error.to_string().contains("cri_socket"));
+    }
+}

@@ -1,0 +1,93 @@
+//! The files of the names step, as text.
+
+use std::net::IpAddr;
+
+/// glibc reads no more `nameserver` lines (`MAXNS` of `resolv.h`), and a kubelet passes no more on.
+const MOST_SERVERS: usize = 3;
+
+const HEADER: &str = "# Written by dynk8s-agent: the on-premises resolvers, reached through the tunnel.\n";
+
+/// The servers that a resolver file can name.
+pub(super) fn first_servers(servers: &[IpAddr]) -> &[IpAddr] {
+    &servers[..servers.len().min(MOST_SERVERS)]
+}
+
+/// A resolver file.
+pub(super) fn resolv_conf(servers: &[IpAddr], search: &[String]) -> String {
+    let mut text = HEADER.to_owned();
+    for server in first_servers(servers) {
+        text.push_str(&format!("nameserver {server}\n"));
+    }
+    if !search.is_empty() {
+        text.push_str(&format!("search {}\n", search.join(" ")));
+    }
+    text.push_str("options timeout:2 attempts:3\n");
+    text
+}
+
+/// A drop-in that makes systemd-networkd keep what DHCP says about DNS to itself.
+pub(super) fn network_drop_in() -> &'static str {
+    "# Written by dynk8s-agent, until the next boot: only the tunnel's resolvers are asked.
+[DHCPv4]
+UseDNS=no
+UseDomains=no
+
+[DHCPv6]
+UseDNS=no
+UseDomains=no
+
+[IPv6AcceptRA]
+UseDNS=no
+UseDomains=no
+"
+}
+
+/// The hosts file with the node's own name in it, so that nobody waits for a resolver that does not know it; `None` if
+/// it says so already.
+pub(super) fn hosts(text: &str, name: &str) -> Option<String> {
+    let known = text.lines().any(|line| {
+        let entry = line.split('#').next().unwrap_or_default();
+        entry.split_whitespace().skip(1).any(|it| it.eq_ignore_ascii_case(name))
+    });
+    if known {
+        return None;
+    }
+    let newline = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    Some(format!("{text}{newline}127.0.1.1 {name}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use test_case::test_case;
+
+    use super::{HEADER, hosts, resolv_conf};
+
+    #[test_case(&["192.168.10.1"], &[], "nameserver 192.168.10.1\n"; "one server")]
+    #[test_case(&["fd00::1"], &["onprem.example", "lan"], "nameserver fd00::1\nsearch onprem.example lan\n"; "search domains")]
+    #[test_case(&["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"], &[],
+        "nameserver 10.0.0.1\nnameserver 10.0.0.2\nnameserver 10.0.0.3\n"; "no more than are read")]
+    fn renders_a_resolver_file(servers: &[&str], search: &[&str], expected: &str) {
+        let servers: Vec<IpAddr> = servers.iter().map(|it| it.parse().unwrap()).collect();
+        let search: Vec<String> = search.iter().map(ToString::to_string).collect();
+        let expected = format!("{HEADER}{expected}options timeout:2 attempts:3\n");
+        assert_eq!(resolv_conf(&servers, &search), expected);
+    }
+
+    #[test_case("", Some("127.0.1.1 i-0123abcd\n"); "an empty file")]
+    #[test_case("127.0.0.1 localhost", Some("127.0.0.1 localhost\n127.0.1.1 i-0123abcd\n"); "a last line without its end")]
+    #[test_case("127.0.1.1 ip-172 I-0123ABCD # x\n", None; "a known name")]
+    #[test_case("# 127.0.1.1 i-0123abcd\n", Some("# 127.0.1.1 i-0123abcd\n127.0.1.1 i-0123abcd\n"); "a comment")]
+    fn adds_the_nodes_name_once(text: &str, expected: Option<&str>) {
+        let added = hosts(text, "i-0123abcd");
+        assert_eq!(added.as_deref(), expected);
+        if let Some(added) = added {
+            assert_eq!(hosts(&added, "i-0123abcd"), None);
+        }
+    }
+}
