@@ -27,6 +27,16 @@ pub(crate) enum Failure<E> {
     Deadline(Option<E>),
 }
 
+impl Failure<anyhow::Error> {
+    /// What to tell a person.
+    pub(crate) fn into_error(self) -> anyhow::Error {
+        match self {
+            Self::Final(error) | Self::Deadline(Some(error)) => error,
+            Self::Deadline(None) => anyhow::anyhow!("no answer in time"),
+        }
+    }
+}
+
 /// The pauses between tries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pauses {

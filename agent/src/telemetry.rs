@@ -5,8 +5,8 @@ use std::io::IsTerminal as _;
 
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::FmtContext;
 use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
-use tracing_subscriber::fmt::{FmtContext, FormattedFields};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -39,14 +39,6 @@ where
             write!(writer, "<{}>", priority(level))?;
         } else if level <= Level::WARN {
             write!(writer, "{}: ", level.as_str().to_ascii_lowercase())?;
-        }
-        for span in context.event_scope().into_iter().flat_map(|it| it.from_root()) {
-            write!(writer, "{}", span.name())?;
-            let extensions = span.extensions();
-            if let Some(fields) = extensions.get::<FormattedFields<N>>().filter(|it| !it.is_empty()) {
-                write!(writer, " ({fields})")?;
-            }
-            write!(writer, ": ")?;
         }
         context.field_format().format_fields(writer.by_ref(), event)?;
         writeln!(writer)

@@ -60,7 +60,6 @@ pub(super) fn remedy(error: &Error) -> &'static str {
 
 fn refusal(reason: Option<Reason>) -> &'static str {
     match reason {
-        Some(Reason::NotYet | Reason::Busy | Reason::Unavailable) => "look at the provisioner's log",
         Some(Reason::NotAnnounced) => "check the EventBridge rule and the SNS subscription that announce instances",
         Some(Reason::PoolEmpty) => "add a WireGuard key Secret",
         Some(Reason::NotEligible) => "add a node group that wants this instance, or terminate it",
@@ -72,7 +71,7 @@ fn refusal(reason: Option<Reason>) -> &'static str {
         }
         Some(Reason::Gone) => "this instance is known as terminated; start another one",
         Some(Reason::AlreadyJoined) => "its Node is Ready; terminate the instance, and the group replaces it",
-        None => "look at the provisioner's log",
+        Some(Reason::NotYet | Reason::Busy | Reason::Unavailable) | None => "look at the provisioner's log",
     }
 }
 

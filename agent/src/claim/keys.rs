@@ -79,7 +79,7 @@ mod tests {
 
     use super::{KubeletKey, claim_key};
 
-    /// Made by another program: the key, and the SHA-256 of its SubjectPublicKeyInfo.
+    /// Made by another program: the key, and the SHA-256 of its `SubjectPublicKeyInfo`.
     const PEM: &str = include_str!("../../testdata/kubelet-client.key");
     const HASH: &str = include_str!("../../testdata/kubelet-client.key.spki-sha256");
 
@@ -121,7 +121,10 @@ mod tests {
     #[test]
     fn the_hash_is_that_of_the_public_key_in_der() {
         let key = KubeletKey::parse(PEM.to_owned().into()).unwrap();
-        let hash: String = key.hash().iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = key
+            .hash()
+            .iter()
+            .fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
         assert_eq!(hash, HASH.trim());
     }
 }

@@ -23,8 +23,7 @@ pub(crate) async fn learn(imds: &Imds, deadline: Instant, recorder: &Recorder) -
     let failed = |error: &Error| recorder.again(&error.to_string());
     let outcome = retry::until(deadline, PAUSES, async || imds.facts().await, Error::next, failed).await;
     outcome.map_err(|failure| match failure {
-        Failure::Final(error) => explain(error),
-        Failure::Deadline(Some(error)) => explain(error),
+        Failure::Final(error) | Failure::Deadline(Some(error)) => explain(error),
         Failure::Deadline(None) => explain(Error::Unreachable {
             cause: "no answer in time".to_owned(),
         }),

@@ -20,7 +20,7 @@ pub(crate) async fn version() -> Result<String, command::Error> {
 pub(super) async fn join(configuration: &str, token: &Secret, deadline: Duration) -> Result<Ended, command::Error> {
     let arguments = ["join", "--config", configuration];
     let mut ended = command::run("kubeadm", &arguments, deadline, |line| {
-        info!("kubeadm: {}", redacted(line, token))
+        info!("kubeadm: {}", redacted(line, token));
     })
     .await?;
     for line in &mut ended.lines {
@@ -51,7 +51,7 @@ pub(super) async fn kubelet_log() -> Vec<String> {
 /// Lets the kubelet start at the next boot, which kubeadm leaves to others.
 pub(super) async fn enable_kubelet() -> Result<bool, command::Error> {
     let ended = command::run("systemctl", &["enable", "kubelet.service"], SHORT, |line| {
-        debug!("systemctl: {line}")
+        debug!("systemctl: {line}");
     })
     .await?;
     Ok(ended.success)

@@ -109,27 +109,27 @@ mod tests {
         Etc::Link(PathBuf::from(target))
     }
 
-    #[test_case(found(link("/run/systemd/resolve/stub-resolv.conf"), true, false, true); "the stub")]
-    #[test_case(found(link("/run/systemd/resolve/resolv.conf"), true, false, true); "what an earlier run made of it")]
-    fn respects_resolved_and_networkd(found: Found) {
+    #[test_case(&found(link("/run/systemd/resolve/stub-resolv.conf"), true, false, true); "the stub")]
+    #[test_case(&found(link("/run/systemd/resolve/resolv.conf"), true, false, true); "what an earlier run made of it")]
+    fn respects_resolved_and_networkd(found: &Found) {
         let network_file = PathBuf::from(FILE);
-        assert_eq!(way(&found).unwrap(), Way::Resolved { network_file });
+        assert_eq!(way(found).unwrap(), Way::Resolved { network_file });
     }
 
-    #[test_case(found(Etc::File, false, false, false); "a file")]
-    #[test_case(found(Etc::Absent, false, false, false); "no file")]
-    #[test_case(found(Etc::File, false, false, true); "networkd alone")]
-    fn writes_a_file_that_nobody_manages(found: Found) {
-        assert_eq!(way(&found).unwrap(), Way::Plain);
+    #[test_case(&found(Etc::File, false, false, false); "a file")]
+    #[test_case(&found(Etc::Absent, false, false, false); "no file")]
+    #[test_case(&found(Etc::File, false, false, true); "networkd alone")]
+    fn writes_a_file_that_nobody_manages(found: &Found) {
+        assert_eq!(way(found).unwrap(), Way::Plain);
     }
 
-    #[test_case(found(link("/run/systemd/resolve/stub-resolv.conf"), true, true, false), "NetworkManager runs"; "network manager")]
-    #[test_case(found(link("/run/systemd/resolve/stub-resolv.conf"), true, false, false), "does not manage"; "resolved without networkd")]
-    #[test_case(found(Etc::File, true, false, true), "is a file of its own"; "resolved beside a file")]
-    #[test_case(found(link("/run/resolvconf/resolv.conf"), false, false, false), "points at `/run/resolvconf"; "resolvconf")]
-    #[test_case(found(link("/etc/elsewhere"), true, false, true), "points at `/etc/elsewhere`"; "a foreign link")]
-    fn refuses_what_it_does_not_know(found: Found, expected: &str) {
-        let error = way(&found).unwrap_err().to_string();
+    #[test_case(&found(link("/run/systemd/resolve/stub-resolv.conf"), true, true, false), "NetworkManager runs"; "network manager")]
+    #[test_case(&found(link("/run/systemd/resolve/stub-resolv.conf"), true, false, false), "does not manage"; "resolved without networkd")]
+    #[test_case(&found(Etc::File, true, false, true), "is a file of its own"; "resolved beside a file")]
+    #[test_case(&found(link("/run/resolvconf/resolv.conf"), false, false, false), "points at `/run/resolvconf"; "resolvconf")]
+    #[test_case(&found(link("/etc/elsewhere"), true, false, true), "points at `/etc/elsewhere`"; "a foreign link")]
+    fn refuses_what_it_does_not_know(found: &Found, expected: &str) {
+        let error = way(found).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
 

@@ -41,10 +41,7 @@ pub(super) async fn prove(
         let failed = |error: &anyhow::Error| recorder.again(&format!("{error:#}"));
         let outcome = retry::until(deadline, PAUSES, attempt, |_| Next::Again, failed).await;
         outcome
-            .map_err(|failure| match failure {
-                Failure::Final(error) | Failure::Deadline(Some(error)) => error,
-                Failure::Deadline(None) => anyhow!("no answer in time"),
-            })
+            .map_err(Failure::into_error)
             .with_context(|| format!("failed to prove the on-premises resolver `{server}`, so nothing was switched"))?;
     }
     Ok(())
@@ -64,8 +61,9 @@ async fn one(server: IpAddr, host: &str, port: u16, connector: &TlsConnector) ->
             Ok(Err(error)) => last = error,
             Err(_) => {
                 last = anyhow!(
-                    "the API server `{host}` at {address}:{port} does not answer through the tunnel (check `AllowedIPs`, the route back to the tunnel's network, and the tunnel's MTU)"
-                )
+                    "the API server `{host}` at {address}:{port} does not answer through the tunnel (check `AllowedIPs`, \
+                     the route back to the tunnel's network, and the tunnel's MTU)"
+                );
             }
         }
     }

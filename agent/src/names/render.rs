@@ -14,15 +14,15 @@ pub(super) fn first_servers(servers: &[IpAddr]) -> &[IpAddr] {
 
 /// A resolver file.
 pub(super) fn resolv_conf(servers: &[IpAddr], search: &[String]) -> String {
-    let mut text = HEADER.to_owned();
-    for server in first_servers(servers) {
-        text.push_str(&format!("nameserver {server}\n"));
-    }
-    if !search.is_empty() {
-        text.push_str(&format!("search {}\n", search.join(" ")));
-    }
-    text.push_str("options timeout:2 attempts:3\n");
-    text
+    let servers = first_servers(servers).iter().map(|it| format!("nameserver {it}\n"));
+    let search = match search {
+        [] => String::new(),
+        domains => format!("search {}\n", domains.join(" ")),
+    };
+    format!(
+        "{HEADER}{}{search}options timeout:2 attempts:3\n",
+        servers.collect::<String>()
+    )
 }
 
 /// A drop-in that makes systemd-networkd keep what DHCP says about DNS to itself.

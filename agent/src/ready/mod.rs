@@ -16,7 +16,7 @@ use reqwest::{Certificate, Client, Identity, StatusCode};
 use tokio::time::Instant;
 
 use crate::facts::Facts;
-use crate::retry::{self, Failure, Next, Pauses};
+use crate::retry::{self, Next, Pauses};
 use crate::state::State;
 use crate::timeline::Recorder;
 use crate::tunnel::Tunnel;
@@ -56,10 +56,8 @@ impl Watch<'_> {
         let failed = |error: &anyhow::Error| recorder.again(&format!("{error:#}"));
         let outcome = retry::until(deadline, PAUSES, attempt, |_| Next::Again, failed).await;
         match (outcome, seen.into_inner()) {
-            (Ok(standing), _) => Ok(standing),
-            (Err(_), Some(standing @ Standing::NotReady(_))) => Ok(standing),
-            (Err(Failure::Final(error) | Failure::Deadline(Some(error))), _) => Err(error),
-            (Err(Failure::Deadline(None)), _) => Err(anyhow!("the API server does not answer in time")),
+            (Ok(standing), _) | (Err(_), Some(standing @ Standing::NotReady(_))) => Ok(standing),
+            (Err(failure), _) => Err(failure.into_error()),
         }
     }
 

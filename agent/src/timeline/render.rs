@@ -13,14 +13,14 @@ pub fn render(timeline: &Timeline) -> String {
         Outcome::Ready => "is a node",
         Outcome::Failed => "failed to become a node",
     };
-    let mut text = format!("{instance} {standing} (began {:.0})\n", timeline.started);
-    for step in &progress.steps {
-        text.push_str(&line(step));
-    }
-    if let Some(error) = &progress.error {
-        text.push_str(&format!("\n{error}\n"));
-    }
-    text
+    let head = format!("{instance} {standing} (began {:.0})\n", timeline.started);
+    let steps: String = progress.steps.iter().map(line).collect();
+    let error = progress
+        .error
+        .as_ref()
+        .map(|it| format!("\n{it}\n"))
+        .unwrap_or_default();
+    format!("{head}{steps}{error}")
 }
 
 fn line(step: &Step) -> String {

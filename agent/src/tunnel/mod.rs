@@ -22,7 +22,7 @@ use device::Applied;
 use plan::{Below, Plan};
 
 /// A session lives so long; an older handshake proves nothing.
-const SESSION: Duration = Duration::from_secs(180);
+const SESSION: Duration = Duration::from_mins(3);
 
 const POLL: Duration = Duration::from_millis(100);
 
@@ -117,11 +117,7 @@ async fn resolve_one(
     };
     let failed = |error: &anyhow::Error| recorder.again(&format!("{error:#}"));
     let found = retry::until(deadline, PAUSES, attempt, |_| Next::Again, failed).await;
-    let address = found.map_err(|failure| match failure {
-        Failure::Final(error) | Failure::Deadline(Some(error)) => error,
-        Failure::Deadline(None) => anyhow::anyhow!("no answer in time"),
-    });
-    let address = address.with_context(|| {
+    let address = found.map_err(Failure::into_error).with_context(|| {
         format!(
             "failed to find the tunnel's endpoint `{endpoint}` (its name must resolve in the VPC, not only on-premises)"
         )
