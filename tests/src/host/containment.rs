@@ -5,15 +5,14 @@
 
 use std::env;
 use std::fs;
-use std::path::Path;
 use std::process::{self, Child, Command, ExitStatus};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
-use nix::unistd::{getgid, getuid};
+use nix::unistd::getuid;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -41,6 +40,11 @@ pub fn enter_prepared<T: Serialize + DeserializeOwned>(
         settle().context("failed to prepare the lab's namespaces")?;
         return serde_json::from_str(&handed).with_context(|| format!("failed to understand `{MARKER}`"));
     }
+    // In a user namespace of one's own, the files of the host belong to nobody and could not be overlaid.
+    ensure!(
+        getuid().is_root(),
+        "the lab must be run as root, to overlay the host's files; it changes none of them"
+    );
     let handed = serde_json::to_string(&prepare()?).context("failed to hand in what was prepared")?;
     let code = contain(&handed)?;
     #[expect(
@@ -61,7 +65,9 @@ fn contain(handed: &str) -> anyhow::Result<i32> {
     .into_iter()
     .collect();
     signals.thread_block().context("failed to block signals")?;
-    leave_host()?;
+    unshare(CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID).context(
+        "failed to make namespaces for the lab: even root may not here, run it where CAP_SYS_ADMIN is granted",
+    )?;
     let program = env::current_exe().context("failed to find the running program")?;
     let mut inside = Command::new(program)
         .args(env::args_os().skip(1))
@@ -70,29 +76,6 @@ fn contain(handed: &str) -> anyhow::Result<i32> {
         .spawn()
         .context("failed to start the lab in its namespaces")?;
     wait(&mut inside, &signals)
-}
-
-fn leave_host() -> anyhow::Result<()> {
-    let (user, group) = (getuid(), getgid());
-    let namespaces = CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID;
-    if user.is_root() {
-        return unshare(namespaces).context(
-            "failed to make namespaces for the lab: even root may not here, run it where CAP_SYS_ADMIN is granted",
-        );
-    }
-    unshare(namespaces | CloneFlags::CLONE_NEWUSER).context(
-        "failed to make namespaces for the lab: run it as root, or allow unprivileged user namespaces \
-         (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)",
-    )?;
-    for (file, map) in [
-        ("setgroups", "deny".to_owned()),
-        ("uid_map", format!("0 {user} 1")),
-        ("gid_map", format!("0 {group} 1")),
-    ] {
-        let path = Path::new("/proc/self").join(file);
-        fs::write(&path, map).with_context(|| format!("failed to write `{}`", path.display()))?;
-    }
-    Ok(())
 }
 
 fn wait(inside: &mut Child, signals: &SigSet) -> anyhow::Result<i32> {

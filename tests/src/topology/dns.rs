@@ -36,7 +36,7 @@ impl Dnsmasq {
         fs::create_dir_all(&reservations).with_context(|| format!("failed to create `{}`", reservations.display()))?;
         let log = home.join("log");
         let mut command = Command::new("dnsmasq");
-        // Also says: stay the user that you are, which in a user namespace is the only one.
+        // Which also says: in the foreground, and as the user that you are.
         command.args(["--no-daemon", "--conf-file=/dev/null", "--pid-file="]);
         command.args([
             "--no-resolv",

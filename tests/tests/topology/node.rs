@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
@@ -78,7 +79,9 @@ impl Node {
         let log = Path::new(SCRATCH).join("wireguard-go-of-the-node.log");
         let mut process = Process::start(command, &log, &self.room.spawner())?;
         let end = Instant::now() + Duration::from_secs(10);
-        while !self.room.exists(&format!("/var/run/wireguard/{DEVICE}.sock"))? {
+        let socket = format!("/var/run/wireguard/{DEVICE}.sock");
+        // That it is there is not enough: one that was killed leaves it behind.
+        while self.room.run(|| UnixStream::connect(&socket))?.is_err() {
             process.check()?;
             ensure!(Instant::now() < end, "no wireguard-go; {}", process.last_lines(20));
             sleep(Duration::from_millis(10));
