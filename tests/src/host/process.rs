@@ -78,6 +78,7 @@ impl Drop for Process {
 }
 
 /// Runs a tool to its end and returns what it printed; an exit status other than 0 is an error that quotes its last lines.
+/// For what takes a moment, and where nothing can be awaited, there is [`super::command`].
 ///
 /// The output goes through unlinked files, not pipes: nothing has to be read while the tool runs, and the deadline holds even if
 /// a grandchild keeps them open.
@@ -97,11 +98,11 @@ pub async fn run(mut command: Command, input: &[u8], deadline: Duration, spawn: 
     match ended {
         Some(status) if status.success() => Ok(output),
         Some(status) => bail!(
-            "`{name}` failed ({status}):\n{}",
+            "failed to run `{name}` ({status}):\n{}",
             last_lines(&(output + &contents(&mut stderr)?), 20)
         ),
         None => bail!(
-            "`{name}` did not end within {} s:\n{}",
+            "failed to see `{name}` end within {} s:\n{}",
             deadline.as_secs(),
             last_lines(&(output + &contents(&mut stderr)?), 20)
         ),
@@ -186,7 +187,7 @@ mod tests {
         let error = run(shell("echo why >&2; exit 3"), b"", Duration::from_secs(5), &here())
             .await
             .unwrap_err();
-        assert_eq!(error.to_string(), "`sh` failed (exit status: 3):\nwhy");
+        assert_eq!(error.to_string(), "failed to run `sh` (exit status: 3):\nwhy");
     }
 
     #[tokio::test]
@@ -194,7 +195,10 @@ mod tests {
         let error = run(shell("exec sleep 60"), b"", Duration::from_millis(50), &here())
             .await
             .unwrap_err();
-        assert!(error.to_string().starts_with("`sh` did not end within"), "{error}");
+        assert!(
+            error.to_string().starts_with("failed to see `sh` end within"),
+            "{error}"
+        );
     }
 
     #[test]

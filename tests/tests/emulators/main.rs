@@ -10,6 +10,7 @@ mod imds;
 mod ingress;
 mod sns;
 mod sts;
+mod subscriber;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
