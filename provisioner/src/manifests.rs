@@ -13,6 +13,14 @@ pub fn crd() -> CustomResourceDefinition {
 #[cfg(test)]
 mod tests {
     use super::crd;
+    use crate::config::Config;
+
+    #[test]
+    fn the_shipped_configuration_is_accepted() {
+        let config: Config =
+            toml::from_str(include_str!("../../packaging/kubernetes/example/provisioner.toml")).unwrap();
+        assert_eq!(config.faults(), []);
+    }
 
     #[test]
     fn the_shipped_definition_is_the_generated_one() {

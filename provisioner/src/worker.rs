@@ -26,6 +26,8 @@ pub const KIND: &str = "Worker";
     status = "WorkerStatus",
     derive = "PartialEq",
     category = "dynk8s",
+    validation = Rule::new("self.metadata.name == self.spec.instanceId").message("a Worker is named by its instance"),
+    validation = Rule::new("oldSelf.spec.wished != 'gone' || self.spec.wished == 'gone'").message("what is gone stays gone"),
     printcolumn = r#"{"name":"Phase","type":"string","jsonPath":".status.phase"}"#,
     printcolumn = r#"{"name":"Node","type":"string","jsonPath":".status.node.name"}"#,
     printcolumn = r#"{"name":"Key","type":"string","jsonPath":".status.key"}"#,

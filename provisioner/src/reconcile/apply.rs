@@ -10,7 +10,7 @@ use tracing::info;
 
 use super::decide::{Action, Findings};
 use super::{draw, render};
-use crate::names::TOKEN_NAMESPACE;
+use crate::names::{INSTANCE_LABEL, TOKEN_NAMESPACE};
 use crate::worker::{Token, Worker};
 
 /// Why a pass ended early.
@@ -75,6 +75,7 @@ struct Hand {
 enum Cause {
     Api(Error),
     NoToken,
+    KeyNotLost,
 }
 
 impl From<Error> for Cause {
@@ -87,6 +88,9 @@ impl Cause {
     fn of(self, action: &str) -> Failure {
         match self {
             Self::NoToken => Failure::NoToken,
+            Self::KeyNotLost => Failure::Changed {
+                object: "the chosen key".to_owned(),
+            },
             Self::Api(Error::Api(status)) if status.is_conflict() || status.is_already_exists() => Failure::Changed {
                 object: status
                     .details
@@ -111,6 +115,7 @@ impl Hand {
                 name: key,
                 resource_version,
             } => self.label(&key, name, &resource_version).await?,
+            Action::GiveUpKey { name: key } => self.give_up(&key).await?,
             Action::FreeKey {
                 name: key,
                 resource_version,
@@ -176,6 +181,16 @@ impl Hand {
         merge(&self.secrets, key, render::key_label(value, resource_version)).await
     }
 
+    async fn give_up(&self, key: &str) -> Result<(), Cause> {
+        let Some(key) = self.secrets.get_metadata_opt(key).await? else {
+            return Ok(());
+        };
+        match key.labels().get(INSTANCE_LABEL) {
+            Some(holder) if holder.is_empty() || holder == self.instance.as_str() => Err(Cause::KeyNotLost),
+            _ => Ok(()),
+        }
+    }
+
     async fn write_join(&mut self, token: &Token, replaces: Option<String>) -> Result<(), Error> {
         let update = replaces.is_some();
         let secret = render::join_secret(&self.instance, &self.uid, token, &draw::token_secret(), replaces);
@@ -233,6 +248,7 @@ fn words(action: &Action) -> String {
     match action {
         Action::Save(_) => "save the status".to_owned(),
         Action::LabelKey { name, .. } => format!("assign the key `{name}`"),
+        Action::GiveUpKey { name } => format!("give up the key `{name}`"),
         Action::FreeKey { name, .. } => format!("free the key `{name}`"),
         Action::WriteJoin { generation, .. } => format!("keep a token of generation {generation}"),
         Action::CreateToken { id } => format!("create the token `{id}`"),

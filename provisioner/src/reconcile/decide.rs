@@ -50,6 +50,8 @@ pub(crate) enum Action {
     Save(Box<Findings>),
     /// Gives a free key to the instance.
     LabelKey { name: String, resource_version: String },
+    /// Makes sure that a key that was chosen is another's by now: reads it afresh, changes nothing.
+    GiveUpKey { name: String },
     /// Takes a key back.
     FreeKey { name: String, resource_version: String },
     /// Draws a token and keeps it in our namespace; `replaces` is the resource version of the one before.

@@ -1,7 +1,8 @@
 //! Which WireGuard key an instance has.
 //!
 //! The choice is written into the Worker first and into the key's label second, each only if the object is as it was
-//! seen. So two passes that see different pools still choose one key.
+//! seen. So two passes that see different pools still choose one key. A choice is given up only when the key is known to
+//! be another's, for a label that is on its way may arrive late.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -29,8 +30,10 @@ pub(crate) struct Key {
 pub(crate) struct Keys {
     /// Labelled with the instance.
     pub(crate) held: Vec<Key>,
-    /// Free: the one that was chosen before, else the first by name.
+    /// Free and usable: the one that was chosen before if that is free, else the first by name.
     pub(crate) free: Option<Key>,
+    /// Whether the one that was chosen before is free.
+    pub(crate) choice_is_free: bool,
     pub(crate) total: usize,
     /// Without the label: neither free nor held.
     pub(crate) unlabelled: usize,
@@ -60,16 +63,26 @@ impl Keys {
         }
         keys.held.sort_by(|one, other| one.name.cmp(&other.name));
         if keys.held.is_empty() && !free.is_empty() {
-            let others = others();
-            free.retain(|it| !others.contains(name(it)));
-            free.sort_by_key(|it| (Some(name(it)) != chosen, name(it)));
-            keys.choose(&free, nodes);
+            keys.choose(free, nodes, chosen, others);
         }
         keys
     }
 
-    /// Takes the first that can be used.
-    fn choose(&mut self, free: &[&Secret], nodes: &[&Node]) {
+    fn choose(
+        &mut self,
+        mut free: Vec<&Secret>,
+        nodes: &[&Node],
+        chosen: Option<&str>,
+        others: impl FnOnce() -> BTreeSet<String>,
+    ) {
+        if let Some(choice) = free.iter().find(|it| Some(name(it)) == chosen) {
+            free = vec![choice];
+            self.choice_is_free = true;
+        } else {
+            let others = others();
+            free.retain(|it| !others.contains(name(it)));
+            free.sort_by_key(|it| name(it));
+        }
         for secret in free {
             let key = Key::of(secret, nodes).filter(|it| !it.addresses.is_empty() && it.shown_by.is_none());
             if key.is_some() {
@@ -128,8 +141,10 @@ pub(super) fn assign(draft: &mut Draft<'_>) -> Option<Key> {
         );
         return None;
     }
+    if let Some(name) = draft.findings.key.take_if(|_| !keys.choice_is_free) {
+        draft.act(Action::GiveUpKey { name });
+    }
     let Some(key) = keys.free.clone() else {
-        draft.findings.key = None;
         draft.say(Kind::KeyAssigned, false, "PoolEmpty", exhausted(keys));
         return None;
     };

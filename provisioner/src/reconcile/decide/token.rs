@@ -93,17 +93,16 @@ fn generation(current: Option<u32>, claim: &Claim) -> u32 {
 
 /// Clears away what the generation before left: its token, and the Node that it did not bring to life.
 ///
-/// The Node is deleted only after the Worker was found as it was seen: no token of this generation had been shown, so
-/// the Node is none of it.
+/// The Node is deleted only after the Worker was found as it was seen. The new generation is shown later, together with
+/// its token, so the Node cannot be one of it.
 fn start_over(draft: &mut Draft<'_>, generation: u32, keep: Option<&str>) {
     let next = draft.findings.generation.is_some_and(|it| it != generation);
     revoke(draft, keep);
-    draft.findings.generation = Some(generation);
-    let unpublished = generation > 1 && (next || draft.status.token.is_none());
-    if let Some(node) = draft.findings.node.take_if(|_| unpublished) {
+    if let Some(node) = draft.findings.node.take_if(|_| next) {
         draft.guard();
         draft.act(Action::DeleteNode { uid: node.uid });
     }
+    draft.findings.generation = Some(generation);
 }
 
 fn write(draft: &mut Draft<'_>, generation: u32) -> Token {

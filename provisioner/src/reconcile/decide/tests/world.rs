@@ -189,6 +189,7 @@ impl World {
         match action {
             Action::Save(findings) => self.save(instance, *findings, seen)?,
             Action::LabelKey { name, resource_version } => self.label(&name, instance, &resource_version)?,
+            Action::GiveUpKey { name } => ensure(!["", instance].contains(&self.holder(&name)))?,
             Action::FreeKey { name, resource_version } => self.label(&name, "", &resource_version)?,
             Action::WriteJoin {
                 id,
