@@ -1,6 +1,5 @@
 //! A certificate authority of the lab's own, and what it vouches for: the names of AWS' services and of our public endpoint.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -40,11 +39,6 @@ impl Authority {
     /// The certificate that clients must trust.
     pub fn pem(&self) -> String {
         self.certificate.pem()
-    }
-
-    /// Writes the certificate as a bundle for `SSL_CERT_FILE`.
-    pub fn write_bundle(&self, path: &Path) -> anyhow::Result<()> {
-        std::fs::write(path, self.pem()).with_context(|| format!("failed to write `{}`", path.display()))
     }
 
     /// Trusts this authority and no other.

@@ -72,11 +72,6 @@ impl Vpc {
         self.subnet.tap(name)
     }
 
-    /// Takes a tap device away.
-    pub fn remove_tap(&self, name: &str) -> anyhow::Result<()> {
-        self.subnet.detach(name)
-    }
-
     /// A place in the subnet for an agent without a virtual machine; its interface is "ens5", as on AWS.
     ///
     /// `name` becomes that of a namespace and of a port: at most 15 characters.

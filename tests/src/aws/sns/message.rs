@@ -13,7 +13,6 @@ use sha1::Sha1;
 pub enum Kind {
     Notification,
     SubscriptionConfirmation,
-    UnsubscribeConfirmation,
 }
 
 impl Kind {
@@ -21,7 +20,6 @@ impl Kind {
         match self {
             Self::Notification => "Notification",
             Self::SubscriptionConfirmation => "SubscriptionConfirmation",
-            Self::UnsubscribeConfirmation => "UnsubscribeConfirmation",
         }
     }
 }
