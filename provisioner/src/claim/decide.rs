@@ -146,6 +146,9 @@ fn decide_unbound(
             "the instance was announced as one of another account or region",
         );
     }
+    if let Some(skew) = &asked.skew {
+        return refuse(Reason::NotEligible, skew);
+    }
     if !exists {
         return Step::Create;
     }

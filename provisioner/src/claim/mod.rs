@@ -51,7 +51,8 @@ impl Claims {
         sender: PublicKey,
         request: ClaimRequest,
     ) -> Result<ClaimAnswer, Refusal> {
-        let asked = check::check(sender, request, &self.config, Timestamp::now())?;
+        let version = self.cluster.version(&self.store).await.map_err(unavailable)?;
+        let asked = check::check(sender, request, &version, &self.config, Timestamp::now())?;
         let (worker, generation) = self.record(id, &asked).await?;
         self.hand_out(id, &asked, &worker, generation).await
     }

@@ -23,7 +23,11 @@ pub(super) async fn post(State(shared): State<Arc<Shared>>, Path(id): Path<Strin
             let instance = id
                 .parse::<InstanceId>()
                 .map_or_else(|it| it.to_string(), |it| it.to_string());
-            warn!(instance, %refusal, "claim refused");
+            if refusal.asks_for_patience() {
+                info!(instance, %refusal, "claim put off");
+            } else {
+                warn!(instance, %refusal, "claim refused");
+            }
             refusal.into_response()
         }
     }

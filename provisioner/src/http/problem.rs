@@ -5,7 +5,7 @@ use std::fmt;
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::response::{IntoResponse, Response};
-use dynk8s_api::problem::{MEDIA_TYPE, Problem, Reason};
+use dynk8s_api::problem::{Kind, MEDIA_TYPE, Problem, Reason};
 
 /// `application/problem+json`, and when to ask again.
 #[derive(Debug)]
@@ -41,6 +41,11 @@ impl Refusal {
             problem,
             retry_after: None,
         }
+    }
+
+    /// Whether it will do to ask again.
+    pub(super) fn asks_for_patience(&self) -> bool {
+        self.problem.kind() == Some(Kind::TryAgain)
     }
 
     /// The same with another status.

@@ -13,8 +13,9 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
-/// How long the head of a request may take to arrive.
-const HEAD_PATIENCE: Duration = Duration::from_secs(10);
+/// How long the head of a request may take to arrive, also of the next one on an open connection: longer than ingresses
+/// keep connections, so that none is closed while a request is on its way.
+const HEAD_PATIENCE: Duration = Duration::from_secs(75);
 
 /// How long requests may take to end when the process is asked to end.
 const GRACE: Duration = Duration::from_secs(15);

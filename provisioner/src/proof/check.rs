@@ -9,6 +9,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
+use super::version;
 use crate::aws;
 use crate::config::Config;
 
@@ -23,6 +24,8 @@ pub struct Asked {
     /// The claim key.
     pub sender: PublicKey,
     pub request: ClaimRequest,
+    /// Why the kubelet does not fit the API server, if it does not.
+    pub skew: Option<String>,
 }
 
 impl Asked {
@@ -35,8 +38,14 @@ impl Asked {
 /// A refusal: for the agent's code, and in words.
 pub type Fault = (Reason, String);
 
-/// Checks forms, lengths, region and date.
-pub fn check(sender: PublicKey, request: ClaimRequest, config: &Config, now: Timestamp) -> Result<Asked, Fault> {
+/// Checks forms, lengths, region and date. `server` is the API server's version.
+pub fn check(
+    sender: PublicKey,
+    request: ClaimRequest,
+    server: &str,
+    config: &Config,
+    now: Timestamp,
+) -> Result<Asked, Fault> {
     check_form(&request).map_err(|what| (Reason::Malformed, format!("`{what}` is not of the agreed form")))?;
     let region = &request.sts.region;
     if !config.lists_region(region) {
@@ -50,7 +59,8 @@ pub fn check(sender: PublicKey, request: ClaimRequest, config: &Config, now: Tim
         let text = format!("the proof was signed at {date}, and here it is {now:.0}; set the clock");
         return Err((Reason::NotProven, text));
     }
-    Ok(Asked { sender, request })
+    let skew = version::skew(&request.kubelet_version, server);
+    Ok(Asked { sender, request, skew })
 }
 
 fn check_form(request: &ClaimRequest) -> Result<(), &'static str> {
@@ -78,7 +88,7 @@ fn check_form(request: &ClaimRequest) -> Result<(), &'static str> {
             "sts.sessionToken",
             (1..=MAX_TOKEN).contains(&session_token.expose().len()) && session_token.expose().bytes().all(printable),
         ),
-        ("kubeletVersion", is_version(&request.kubelet_version)),
+        ("kubeletVersion", version::is_version(&request.kubelet_version)),
     ];
     match right.into_iter().find(|(_, right)| !right) {
         Some((what, _)) => Err(what),
@@ -97,17 +107,6 @@ fn date(text: &str) -> Option<Timestamp> {
     }
     let civil = DateTime::strptime("%Y%m%dT%H%M%SZ", text).ok()?;
     TimeZone::UTC.to_timestamp(civil).ok()
-}
-
-/// `v1.37.2`, and after a hyphen or a plus what a distribution adds.
-fn is_version(text: &str) -> bool {
-    let Some(rest) = text.strip_prefix('v').filter(|it| it.len() <= 64) else {
-        return false;
-    };
-    let (numbers, addition) = rest.split_at(rest.find(['-', '+']).unwrap_or(rest.len()));
-    let number = |it: &str| (1..=4).contains(&it.len()) && it.bytes().all(|it| it.is_ascii_digit());
-    let added = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'+' | b'.');
-    numbers.split('.').count() == 3 && numbers.split('.').all(number) && addition.bytes().all(added)
 }
 
 #[cfg(test)]
@@ -138,7 +137,7 @@ mod tests {
         let request: ClaimRequest = serde_json::from_value(json).unwrap();
         let config: Config = toml::from_str(include_str!("../../testdata/provisioner.toml")).unwrap();
         let now: Timestamp = "2026-12-01T12:10:00Z".parse().unwrap();
-        check(PrivateKey::generate().public(), request, &config, now)
+        check(PrivateKey::generate().public(), request, "v1.37.2", &config, now)
             .map(drop)
             .map_err(|(reason, _)| reason)
     }

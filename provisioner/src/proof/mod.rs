@@ -3,6 +3,7 @@
 pub mod check;
 pub mod identity;
 pub mod sts;
+mod version;
 
 pub use check::Asked;
 pub use identity::Identity;

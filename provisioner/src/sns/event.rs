@@ -5,8 +5,8 @@ use dynk8s_api::InstanceId;
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::Refusal;
 use super::topic::Topic;
+use super::{Refusal, quote};
 use crate::aws;
 use crate::worker::{Announced, State};
 
@@ -40,7 +40,8 @@ struct Detail {
 pub fn read(text: &str, topic: &Topic) -> Result<Option<StateChange>, Refusal> {
     let event: Event = serde_json::from_str(text).map_err(|error| {
         Refusal::Malformed(format!(
-            "it is no event as EventBridge writes it ({error}); remove any input transformer of the rule"
+            "it is no event as EventBridge writes it ({}); remove any input transformer of the rule",
+            quote(&error)
         ))
     })?;
     if event.source != "aws.ec2" || event.detail_type != "EC2 Instance State-change Notification" {
@@ -55,7 +56,7 @@ pub fn read(text: &str, topic: &Topic) -> Result<Option<StateChange>, Refusal> {
         return Err(Refusal::Malformed("the event's account is none".to_owned()));
     }
     let detail: Detail = serde_json::from_value(event.detail)
-        .map_err(|error| Refusal::Malformed(format!("the event's detail is not as documented ({error})")))?;
+        .map_err(|error| Refusal::Malformed(format!("the event's detail is not as documented ({})", quote(&error))))?;
     Ok(Some(StateChange {
         instance: detail.instance_id,
         announced: Announced {

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::Refusal;
+use super::{Refusal, quote};
 
 /// The longest token and the longest URL that are read; real ones are shorter than 300.
 const MAX_TEXT: usize = 2048;
@@ -57,7 +57,7 @@ struct Wire {
 impl Message {
     /// Reads a body. The headers are not signed, so nothing is taken from them.
     pub fn parse(body: &[u8]) -> Result<Self, Refusal> {
-        let wire: Wire = serde_json::from_slice(body).map_err(|error| Refusal::Malformed(error.to_string()))?;
+        let wire: Wire = serde_json::from_slice(body).map_err(|error| Refusal::Malformed(quote(&error)))?;
         let malformed = |what: &str| Refusal::Malformed(what.to_owned());
         let time = wire
             .timestamp
@@ -205,6 +205,15 @@ mod tests {
             json.to_string()
         });
         assert!(matches!(Message::parse(text.as_bytes()), Err(Refusal::Malformed(_))));
+    }
+
+    #[test]
+    fn what_a_stranger_wrote_is_quoted_shortened_and_escaped() {
+        let text = format!(r#"{{"Type": [], "{}\u001b": 1}}"#, "x".repeat(10_000));
+        let error = Message::parse(text.replace("[]", &format!("\"{}\"", "y".repeat(10_000))).as_bytes()).unwrap_err();
+        assert!(error.to_string().len() < 300, "{error}");
+        let error = Message::parse(b"\"\\u001b[2J\"").unwrap_err().to_string();
+        assert!(!error.contains('\u{1b}'), "{error}");
     }
 
     #[test]

@@ -28,6 +28,9 @@ const MAX_AGE: SignedDuration = SignedDuration::from_mins(65);
 /// The largest answer that is read.
 const MAX_ANSWER: usize = 16 * 1024;
 
+/// The most characters of an error that are told.
+const MAX_QUOTE: usize = 200;
+
 /// Why a message is not believed.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
@@ -96,6 +99,12 @@ impl Verifier {
         }
         Ok(())
     }
+}
+
+/// An error that may quote what a stranger wrote: shortened, and without control characters.
+fn quote(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.chars().take(MAX_QUOTE).flat_map(char::escape_debug).collect()
 }
 
 fn check_age(time: Timestamp, now: Timestamp) -> Result<(), Refusal> {

@@ -128,7 +128,11 @@ fn asked(key: PublicKey) -> Asked {
         kubelet_version: "v1.37.2".to_owned(),
         reset: None,
     };
-    Asked { sender: key, request }
+    Asked {
+        sender: key,
+        request,
+        skew: None,
+    }
 }
 
 fn refused(step: &Step) -> Option<Reason> {
@@ -196,6 +200,14 @@ fn an_announcement_ends_the_wait() {
 fn an_announcement_of_another_account_is_not_believed() {
     let mut case = Case::new();
     case.status().announced.as_mut().unwrap().account = "999999999999".to_owned();
+    assert_eq!(refused(&case.decide_proven()), Some(Reason::NotEligible));
+}
+
+#[test]
+fn a_kubelet_that_does_not_fit_is_told_so_once_it_is_proven() {
+    let mut case = Case::new();
+    case.asked.skew = Some("too new".to_owned());
+    assert_eq!(case.decide(), Step::Prove);
     assert_eq!(refused(&case.decide_proven()), Some(Reason::NotEligible));
 }
 
