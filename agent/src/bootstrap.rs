@@ -3,46 +3,36 @@
 //! Each step takes the value that proves the one before. Every step is safe to run again, so a crash or a restart at any
 //! moment mends what is there. After a reboot, a machine that has joined skips the claim and the join.
 
+mod attempts;
+mod machine;
+
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use dynk8s_api::claim::ClaimAnswer;
+use dynk8s_api::Secret;
+use dynk8s_api::claim::{ClaimAnswer, Cluster};
 use dynk8s_api::progress::Outcome;
 use jiff::Timestamp;
 use tokio::time::Instant;
 use tracing::{error, info, warn};
 
-use crate::claim::{Claimant, Keys, Provisioner};
 use crate::config::Settings;
-use crate::facts::{self, Facts, Imds};
 use crate::host::{files, lock, service};
 use crate::join::{self, Joiner};
 use crate::names::{self, Names};
 use crate::ready::{Standing, Watch};
-use crate::report;
-use crate::state::{self, Kept, State};
 use crate::step::step;
 use crate::timeline::{self, Recorder};
-use crate::tunnel::{self, Tunnel};
-use crate::uplink::{self, Uplink};
+use crate::tunnel::Tunnel;
+
+use machine::Machine;
 
 const RUN_FOLDER: &str = "/run/dynk8s";
 const LOCK: &str = "/run/dynk8s/lock";
 
 /// Until a Node that was late is seen to be Ready, in the background.
-const LATE: std::time::Duration = std::time::Duration::from_hours(24);
-
-/// This machine: which one it is, and what it speaks with.
-struct Machine<'a> {
-    settings: &'a Settings,
-    recorder: &'a Recorder,
-    uplink: Uplink,
-    imds: Imds,
-    facts: Facts,
-    state: State,
-    keys: Keys,
-    provisioner: Provisioner,
-}
+const LATE: Duration = Duration::from_hours(24);
 
 /// Takes this machine from wherever it stands to a Ready node, and stays until it is told to end.
 pub async fn run(settings: &Settings) -> anyhow::Result<()> {
@@ -54,6 +44,13 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
         ended = service::asked_to_end() => ended.context("failed to wait for a signal"),
         () = service::feed_watchdog() => Ok(()),
     }
+}
+
+/// Says in one line why a journey failed.
+pub fn complain(failure: &anyhow::Error) {
+    let text = format!("{failure:#}");
+    service::status(&text);
+    error!("{text}");
 }
 
 async fn journey(settings: &Settings, recorder: &Recorder) -> anyhow::Result<()> {
@@ -72,34 +69,7 @@ async fn journey(settings: &Settings, recorder: &Recorder) -> anyhow::Result<()>
     std::future::pending().await
 }
 
-impl<'a> Machine<'a> {
-    /// **facts**: which instance this is.
-    async fn identify(settings: &'a Settings, recorder: &'a Recorder) -> anyhow::Result<Self> {
-        let uplink = Uplink::new(Path::new(uplink::REMEMBERED), uplink::SOURCES);
-        let imds = Imds::new();
-        let deadline = Instant::now() + settings.deadlines.facts;
-        let work = facts::learn(&imds, deadline, recorder);
-        let facts = step(recorder, "facts", work, |it| {
-            format!("{} is a {} in {}", it.id, it.instance_type, it.zone)
-        })
-        .await?;
-        recorder.instance(&facts.id);
-        let state = State::open(Path::new(state::BASE), &facts.id)?;
-        let keys = Keys::load_or_draw(&state)?;
-        let http = uplink::https_client(&uplink, settings.ca_file.as_deref())?;
-        let provisioner = Provisioner::new(http, settings.provisioner.clone(), settings.provisioner_key);
-        Ok(Self {
-            settings,
-            recorder,
-            uplink,
-            imds,
-            facts,
-            state,
-            keys,
-            provisioner,
-        })
-    }
-
+impl Machine<'_> {
     async fn become_node(&self) -> anyhow::Result<()> {
         if let Some(kept) = self.joined_before()? {
             info!("this machine has joined before; bringing its tunnel and names back");
@@ -119,25 +89,16 @@ impl<'a> Machine<'a> {
         self.ready(&tunnel, &answer.cluster).await
     }
 
-    /// A kubelet's credentials alone prove nothing: they may be left over from a join that failed.
-    fn joined_before(&self) -> anyhow::Result<Option<Kept>> {
-        if self.state.has_joined() && Path::new(join::KUBELET_CONFIG).exists() {
-            self.state.kept()
-        } else {
-            Ok(None)
-        }
-    }
-
     /// **claim**: what it takes to join.
     async fn claim(&self, version: &str) -> anyhow::Result<ClaimAnswer> {
-        let deadline = Instant::now() + self.settings.deadlines.claim;
         let claimant = self.claimant(version);
         let work = async {
             if join::left_overs() {
                 info!("resetting what an earlier join left behind");
                 self.reset().await?;
             }
-            let answer = claimant.claim(self.state.spent()?, deadline, self.recorder).await?;
+            let within = self.settings.deadlines.claim;
+            let answer = claimant.claim(self.state.spent()?, within, self.recorder).await?;
             self.state.keep(&answer)?;
             Ok(answer)
         };
@@ -148,9 +109,8 @@ impl<'a> Machine<'a> {
     }
 
     /// **tunnel**: a WireGuard interface whose other side has answered.
-    async fn tunnel(&self, wireguard: &dynk8s_api::Secret) -> anyhow::Result<Tunnel> {
-        let deadline = Instant::now() + self.settings.deadlines.tunnel;
-        let work = tunnel::up(wireguard, &self.uplink, deadline, self.recorder);
+    async fn tunnel(&self, wireguard: &Secret) -> anyhow::Result<Tunnel> {
+        let work = self.bring_up(wireguard);
         step(self.recorder, "tunnel", work, |it| {
             format!("{} answers to {}", it.peer, it.address)
         })
@@ -158,7 +118,7 @@ impl<'a> Machine<'a> {
     }
 
     /// **names**: only the on-premises resolvers, proven first.
-    async fn names(&self, tunnel: &Tunnel, cluster: &dynk8s_api::claim::Cluster) -> anyhow::Result<Names> {
+    async fn names(&self, tunnel: &Tunnel, cluster: &Cluster) -> anyhow::Result<Names> {
         let deadline = Instant::now() + self.settings.deadlines.names;
         let work = names::switch(tunnel, cluster, &self.facts.id, deadline, self.recorder);
         let servers = tunnel
@@ -190,45 +150,8 @@ impl<'a> Machine<'a> {
         .await
     }
 
-    async fn join_until(
-        &self,
-        deadline: Instant,
-        joiner: &Joiner<'_>,
-        version: &str,
-        mut answer: ClaimAnswer,
-        mut tunnel: Tunnel,
-    ) -> anyhow::Result<(ClaimAnswer, Tunnel)> {
-        loop {
-            let remaining = deadline.saturating_duration_since(Instant::now());
-            let (cause, log) = match joiner.join(&answer, &tunnel, version, remaining).await {
-                Ok(()) => return Ok((answer, tunnel)),
-                Err(join::Error::Impossible(error)) => return Err(error),
-                Err(join::Error::Refused { cause, log }) => (cause, log),
-            };
-            self.recorder.log(log);
-            if Instant::now() >= deadline {
-                return Err(anyhow::anyhow!("{cause}")).context("`kubeadm join` failed");
-            }
-            warn!("`kubeadm join` failed: {cause}; resetting, and trying again with fresh material");
-            self.recorder.again(&cause.to_string());
-            self.reset().await?;
-            let fresh = self
-                .claimant(version)
-                .claim(self.state.spent()?, deadline, self.recorder)
-                .await;
-            let fresh =
-                fresh.with_context(|| format!("`kubeadm join` failed ({cause}), and no fresh material came"))?;
-            self.state.keep(&fresh)?;
-            if fresh.wireguard != answer.wireguard {
-                let deadline = Instant::now() + self.settings.deadlines.tunnel;
-                tunnel = tunnel::up(&fresh.wireguard, &self.uplink, deadline, self.recorder).await?;
-            }
-            answer = fresh;
-        }
-    }
-
     /// **ready**: the Node is there, ours, and Ready. Not being Ready in time is a warning, not a death.
-    async fn ready(&self, tunnel: &Tunnel, cluster: &dynk8s_api::claim::Cluster) -> anyhow::Result<()> {
+    async fn ready(&self, tunnel: &Tunnel, cluster: &Cluster) -> anyhow::Result<()> {
         let watch = Watch {
             facts: &self.facts,
             cluster,
@@ -257,31 +180,4 @@ impl<'a> Machine<'a> {
         self.report().await;
         Ok(())
     }
-
-    async fn reset(&self) -> anyhow::Result<()> {
-        join::reset(self.settings.cri_socket.as_deref()).await?;
-        self.state.note_reset()
-    }
-
-    fn claimant<'b>(&'b self, kubelet_version: &'b str) -> Claimant<'b> {
-        Claimant {
-            facts: &self.facts,
-            imds: &self.imds,
-            keys: &self.keys,
-            provisioner: &self.provisioner,
-            audience: &self.settings.provisioner_key,
-            kubelet_version,
-        }
-    }
-
-    async fn report(&self) {
-        report::send(&self.provisioner, &self.facts.id, &self.keys.claim, self.recorder).await;
-    }
-}
-
-/// Says in one line why a journey failed.
-pub fn complain(failure: &anyhow::Error) {
-    let text = format!("{failure:#}");
-    service::status(&text);
-    error!("{text}");
 }

@@ -23,8 +23,10 @@ pub(crate) enum Error {
         #[source]
         source: reqwest::Error,
     },
-    #[error("the provisioner refused: {title}")]
+    #[error("the provisioner refused ({reason}): {title}")]
     Refused {
+        /// The last word of the refusal's type, also where this release does not know it.
+        reason: String,
         title: String,
         problem: Problem,
         retry_after: Option<Duration>,
@@ -119,6 +121,7 @@ impl Provisioner {
         let parsed: Option<Problem> = refusal.then(|| serde_json::from_slice(&body).ok()).flatten();
         match parsed {
             Some(problem) if problem.kind().is_some() => Err(Error::Refused {
+                reason: printable(problem.type_uri.rsplit(':').next().unwrap_or_default()),
                 title: printable(&problem.title),
                 problem,
                 retry_after,
@@ -156,9 +159,8 @@ fn retry_after(response: &Response) -> Option<Duration> {
 }
 
 /// A refusal travels outside the envelope: anyone may have written it.
-fn printable(title: &str) -> String {
-    title
-        .chars()
+fn printable(text: &str) -> String {
+    text.chars()
         .take(200)
         .map(|it| if it.is_control() { ' ' } else { it })
         .collect()

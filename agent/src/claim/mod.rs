@@ -66,9 +66,10 @@ impl Claimant<'_> {
     pub(crate) async fn claim(
         &self,
         reset: Option<u32>,
-        deadline: Instant,
+        within: Duration,
         recorder: &Recorder,
     ) -> anyhow::Result<ClaimAnswer> {
+        let deadline = Instant::now() + within;
         let operator_told = Cell::new(false);
         let failed = |error: &Error| {
             let text = decide::chain(error);
@@ -82,7 +83,7 @@ impl Claimant<'_> {
         let attempt = async || self.attempt(reset).await;
         retry::until(deadline, PAUSES, attempt, decide::next, failed)
             .await
-            .map_err(|failure| self.explain(failure))
+            .map_err(|failure| self.explain(failure, within))
     }
 
     async fn attempt(&self, reset: Option<u32>) -> Result<ClaimAnswer, Error> {
@@ -101,7 +102,7 @@ impl Claimant<'_> {
         self.provisioner.claim(&facts.id, &self.keys.claim, &request).await
     }
 
-    fn explain(&self, failure: Failure<Error>) -> anyhow::Error {
+    fn explain(&self, failure: Failure<Error>, within: Duration) -> anyhow::Error {
         let host = self.provisioner.host();
         match failure {
             Failure::Final(error) => {
@@ -110,9 +111,11 @@ impl Claimant<'_> {
             }
             Failure::Deadline(Some(error)) => {
                 let remedy = decide::remedy(&error);
-                anyhow::Error::new(error).context(format!("failed to claim from `{host}` in time ({remedy})"))
+                anyhow::Error::new(error).context(format!("failed to claim from `{host}` within {within:?} ({remedy})"))
             }
-            Failure::Deadline(None) => anyhow::anyhow!("failed to claim from `{host}`: no try came to an end in time"),
+            Failure::Deadline(None) => {
+                anyhow::anyhow!("failed to claim from `{host}` within {within:?}: no try came to an end")
+            }
         }
     }
 }

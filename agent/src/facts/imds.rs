@@ -23,7 +23,7 @@ pub(crate) struct Imds {
 /// Why the metadata service did not say what was asked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    #[error("the instance metadata service does not answer: {cause}")]
+    #[error("the instance metadata service at 169.254.169.254 does not answer: {cause}")]
     Unreachable { cause: String },
     #[error("the instance metadata service is disabled")]
     Refused,

@@ -4,6 +4,8 @@ mod credentials;
 mod document;
 mod imds;
 
+use std::time::Duration;
+
 use tokio::time::Instant;
 
 use crate::retry::{self, Failure, Next, Pauses};
@@ -14,25 +16,29 @@ pub(crate) use document::Facts;
 pub(crate) use imds::{Error, Imds};
 
 const PAUSES: Pauses = Pauses {
-    first: std::time::Duration::from_millis(250),
-    longest: std::time::Duration::from_secs(2),
+    first: Duration::from_millis(250),
+    longest: Duration::from_secs(2),
 };
 
 /// Asks the metadata service, patiently: an instance is often faster than the network around it.
-pub(crate) async fn learn(imds: &Imds, deadline: Instant, recorder: &Recorder) -> anyhow::Result<Facts> {
+pub(crate) async fn learn(imds: &Imds, within: Duration, recorder: &Recorder) -> anyhow::Result<Facts> {
+    let deadline = Instant::now() + within;
     let failed = |error: &Error| recorder.again(&error.to_string());
     let outcome = retry::until(deadline, PAUSES, async || imds.facts().await, Error::next, failed).await;
     outcome.map_err(|failure| match failure {
-        Failure::Final(error) | Failure::Deadline(Some(error)) => explain(error),
-        Failure::Deadline(None) => explain(Error::Unreachable {
-            cause: "no answer in time".to_owned(),
-        }),
+        Failure::Final(error) | Failure::Deadline(Some(error)) => explain(error, within),
+        Failure::Deadline(None) => {
+            let cause = "nothing came".to_owned();
+            explain(Error::Unreachable { cause }, within)
+        }
     })
 }
 
-fn explain(error: Error) -> anyhow::Error {
+fn explain(error: Error, within: Duration) -> anyhow::Error {
     let remedy = error.remedy();
-    anyhow::Error::new(error).context(format!("failed to read the instance's metadata ({remedy})"))
+    anyhow::Error::new(error).context(format!(
+        "failed to read the instance's metadata within {within:?} ({remedy})"
+    ))
 }
 
 impl Error {

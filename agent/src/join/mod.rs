@@ -2,6 +2,7 @@
 
 mod decide;
 mod kubeadm;
+mod plan;
 mod render;
 mod runtime;
 
@@ -67,11 +68,16 @@ impl<'a> Joiner<'a> {
         cri_socket: Option<&str>,
         _names: Names,
     ) -> anyhow::Result<Self> {
-        if let Some(warning) = decide::swap(&files::read(Path::new("/proc/swaps"))?.unwrap_or_default()) {
+        if let Some(warning) = plan::swap(&files::read(Path::new("/proc/swaps"))?.unwrap_or_default()) {
             warn!("{warning}");
         }
+        // Where systemd does not run, nobody starts a runtime later: kubeadm says what is missing.
+        if !service::booted_with_systemd() {
+            let cri_socket = runtime::likely(cri_socket);
+            return Ok(Self { facts, key, cri_socket });
+        }
         let cri_socket = runtime::socket(cri_socket).await?;
-        if service::booted_with_systemd() && !kubeadm::enable_kubelet().await? {
+        if !kubeadm::enable_kubelet().await? {
             bail!("failed to enable the unit `kubelet.service`: is the kubelet's package installed?");
         }
         Ok(Self { facts, key, cri_socket })
@@ -85,7 +91,7 @@ impl<'a> Joiner<'a> {
         kubelet_version: &str,
         remaining: Duration,
     ) -> Result<(), Error> {
-        decide::skew(kubelet_version, &answer.cluster.version).map_err(anyhow::Error::msg)?;
+        plan::skew(kubelet_version, &answer.cluster.version).map_err(anyhow::Error::msg)?;
         self.key.place(Path::new(KEY_PLACE))?;
         let material =
             render::material(self.facts, answer, tunnel.address, &self.cri_socket).map_err(anyhow::Error::new)?;

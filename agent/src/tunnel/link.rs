@@ -7,12 +7,13 @@ use anyhow::{Context as _, anyhow, bail};
 use futures_util::TryStreamExt as _;
 use ipnet::IpNet;
 use rtnetlink::packet_route::AddressFamily;
-use rtnetlink::packet_route::address::{AddressAttribute, AddressMessage};
-use rtnetlink::packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
-use rtnetlink::packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteProtocol, RouteScope};
+use rtnetlink::packet_route::address::AddressMessage;
+use rtnetlink::packet_route::link::{LinkFlags, LinkMessage};
+use rtnetlink::packet_route::route::{RouteMessage, RouteProtocol, RouteScope};
 use rtnetlink::{Handle, LinkUnspec, RouteMessageBuilder};
 use tracing::info;
 
+use super::message::{destination, gateway, is_link_local, metric, mtu, name, network, output, table};
 use super::plan::{INTERFACE, Plan};
 
 /// `RT_TABLE_MAIN` of `rtnetlink(7)`.
@@ -56,13 +57,9 @@ impl Netlink {
             .ok_or_else(|| anyhow!("failed to find the VPC's interface: there is no default route"))?;
         let link = self.link_by(self.handle.link().get().match_index(index)).await?;
         let link = link.with_context(|| format!("failed to find the interface number {index}"))?;
-        let name = link.attributes.iter().find_map(|it| match it {
-            LinkAttribute::IfName(name) => Some(name.clone()),
-            _ => None,
-        });
         Ok(UplinkLink {
             index,
-            name: name.unwrap_or_default(),
+            name: name(&link).unwrap_or_default(),
             mtu: mtu(&link).unwrap_or(1500),
             networks: self.addresses(index).await?.iter().filter_map(network).collect(),
         })
@@ -184,69 +181,4 @@ impl Netlink {
         }
         Ok(routes)
     }
-}
-
-fn is_link_local(address: IpAddr) -> bool {
-    matches!(address, IpAddr::V6(it) if it.is_unicast_link_local())
-}
-
-fn mtu(link: &LinkMessage) -> Option<u32> {
-    link.attributes.iter().find_map(|it| match it {
-        LinkAttribute::Mtu(mtu) => Some(*mtu),
-        _ => None,
-    })
-}
-
-/// The address with its prefix length. On a point-to-point link `Local` is ours, and `Address` the other side.
-fn network(message: &AddressMessage) -> Option<IpNet> {
-    let local = message.attributes.iter().find_map(|it| match it {
-        AddressAttribute::Local(address) => Some(*address),
-        _ => None,
-    });
-    let address = local.or_else(|| {
-        message.attributes.iter().find_map(|it| match it {
-            AddressAttribute::Address(address) => Some(*address),
-            _ => None,
-        })
-    })?;
-    IpNet::new(address, message.header.prefix_len).ok()
-}
-
-fn table(route: &RouteMessage) -> u32 {
-    let attribute = route.attributes.iter().find_map(|it| match it {
-        RouteAttribute::Table(table) => Some(*table),
-        _ => None,
-    });
-    attribute.unwrap_or_else(|| route.header.table.into())
-}
-
-fn output(route: &RouteMessage) -> Option<u32> {
-    route.attributes.iter().find_map(|it| match it {
-        RouteAttribute::Oif(index) => Some(*index),
-        _ => None,
-    })
-}
-
-fn metric(route: &RouteMessage) -> u32 {
-    let metric = route.attributes.iter().find_map(|it| match it {
-        RouteAttribute::Priority(metric) => Some(*metric),
-        _ => None,
-    });
-    metric.unwrap_or(0)
-}
-
-fn gateway(route: &RouteMessage) -> bool {
-    route
-        .attributes
-        .iter()
-        .any(|it| matches!(it, RouteAttribute::Gateway(_) | RouteAttribute::Via(_)))
-}
-
-fn destination(route: &RouteMessage) -> Option<IpNet> {
-    let address = route.attributes.iter().find_map(|it| match it {
-        RouteAttribute::Destination(RouteAddress::Inet(it)) => Some(IpAddr::V4(*it)),
-        RouteAttribute::Destination(RouteAddress::Inet6(it)) => Some(IpAddr::V6(*it)),
-        _ => None,
-    })?;
-    IpNet::new(address, route.header.destination_prefix_length).ok()
 }

@@ -2,6 +2,7 @@
 
 mod device;
 mod link;
+mod message;
 mod plan;
 
 use std::net::{IpAddr, SocketAddr};
@@ -143,7 +144,7 @@ async fn answered(device: &Applied, plan: &Plan, deadline: Instant) -> anyhow::R
 
 fn unanswered(plan: &Plan) -> String {
     format!(
-        "the tunnel's other side did not answer: {} (let security group and NAT pass UDP to it; check that the gateway runs \
+        "failed to reach the tunnel's other side: no answer from {} (let security group and NAT pass UDP to it; check that the gateway runs \
          and has this key's public half as a peer; check both clocks)",
         peers(plan)
     )

@@ -1,0 +1,92 @@
+//! This machine: which one it is, what it speaks with, and what the steps share.
+
+use std::path::Path;
+
+use dynk8s_api::Secret;
+use tokio::time::Instant;
+
+use crate::claim::{Claimant, Keys, Provisioner};
+use crate::config::Settings;
+use crate::facts::{self, Facts, Imds};
+use crate::join;
+use crate::report;
+use crate::state::{self, Kept, State};
+use crate::step::step;
+use crate::timeline::Recorder;
+use crate::tunnel::{self, Tunnel};
+use crate::uplink::{self, Uplink};
+
+/// An instance that knows itself.
+pub(super) struct Machine<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) recorder: &'a Recorder,
+    pub(super) uplink: Uplink,
+    pub(super) imds: Imds,
+    pub(super) facts: Facts,
+    pub(super) state: State,
+    pub(super) keys: Keys,
+    pub(super) provisioner: Provisioner,
+}
+
+impl<'a> Machine<'a> {
+    /// **facts**: which instance this is. Its keys are on the disk before anybody is spoken to.
+    pub(super) async fn identify(settings: &'a Settings, recorder: &'a Recorder) -> anyhow::Result<Self> {
+        let uplink = Uplink::new(Path::new(uplink::REMEMBERED), uplink::SOURCES);
+        let imds = Imds::new();
+        let work = facts::learn(&imds, settings.deadlines.facts, recorder);
+        let facts = step(recorder, "facts", work, |it| {
+            format!("{} is a {} in {}", it.id, it.instance_type, it.zone)
+        })
+        .await?;
+        recorder.instance(&facts.id);
+        let state = State::open(Path::new(state::BASE), &facts.id)?;
+        let keys = Keys::load_or_draw(&state)?;
+        let http = uplink::https_client(&uplink, settings.ca_file.as_deref())?;
+        let provisioner = Provisioner::new(http, settings.provisioner.clone(), settings.provisioner_key);
+        Ok(Self {
+            settings,
+            recorder,
+            uplink,
+            imds,
+            facts,
+            state,
+            keys,
+            provisioner,
+        })
+    }
+
+    /// A kubelet's credentials alone prove nothing: they may be left over from a join that failed.
+    pub(super) fn joined_before(&self) -> anyhow::Result<Option<Kept>> {
+        if self.state.has_joined() && Path::new(join::KUBELET_CONFIG).exists() {
+            self.state.kept()
+        } else {
+            Ok(None)
+        }
+    }
+
+    pub(super) async fn bring_up(&self, wireguard: &Secret) -> anyhow::Result<Tunnel> {
+        let deadline = Instant::now() + self.settings.deadlines.tunnel;
+        tunnel::up(wireguard, &self.uplink, deadline, self.recorder).await
+    }
+
+    /// Takes back what a join did, so that the next claim asks for fresh material.
+    pub(super) async fn reset(&self) -> anyhow::Result<()> {
+        join::reset(self.settings.cri_socket.as_deref()).await?;
+        self.state.note_reset()
+    }
+
+    pub(super) fn claimant<'b>(&'b self, kubelet_version: &'b str) -> Claimant<'b> {
+        Claimant {
+            facts: &self.facts,
+            imds: &self.imds,
+            keys: &self.keys,
+            provisioner: &self.provisioner,
+            audience: &self.settings.provisioner_key,
+            kubelet_version,
+        }
+    }
+
+    pub(super) async fn report(&self) {
+        report::send(&self.provisioner, &self.facts.id, &self.keys.claim, self.recorder).await;
+    }
+}

@@ -1,0 +1,80 @@
+use std::time::Duration;
+
+use test_case::test_case;
+
+use super::settings;
+
+const GOOD: &str = "
+    provisioner = \"https://dynk8s.example.com\"
+    provisioner_key = \"3p7bfXt9wbTTW2HC7OQ1Nz+DQ8hbeGdNrfx+FG+IK08=\"
+";
+
+fn faults(text: &str) -> Vec<String> {
+    settings(text).unwrap_err().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn reads_the_least_that_is_needed() {
+    let it = settings(GOOD).unwrap();
+    assert_eq!(it.provisioner.as_str(), "https://dynk8s.example.com/");
+    assert_eq!((it.ca_file, it.cri_socket), (None, None));
+    assert_eq!(it.deadlines.claim, Duration::from_mins(10));
+}
+
+#[test]
+fn reads_everything() {
+    let text = format!(
+        "{GOOD}\nca_file = \"/etc/ca.pem\"\ncri_socket = \"unix:///run/x.sock\"\n[deadlines]\nclaim = \"90s\"\njoin = \"15m\""
+    );
+    let it = settings(&text).unwrap();
+    assert_eq!(it.ca_file.unwrap().to_str(), Some("/etc/ca.pem"));
+    assert_eq!(it.cri_socket.as_deref(), Some("unix:///run/x.sock"));
+    assert_eq!(it.deadlines.claim, Duration::from_secs(90));
+    assert_eq!(it.deadlines.join, Duration::from_mins(15));
+}
+
+#[test]
+fn reads_the_file_that_is_shipped() {
+    let shipped = include_str!("../../../../packaging/etc/agent.toml");
+    let answered = shipped.replace(
+        "provisioner_key = \"\"",
+        "provisioner_key = \"3p7bfXt9wbTTW2HC7OQ1Nz+DQ8hbeGdNrfx+FG+IK08=\"",
+    );
+    settings(&answered).unwrap();
+    let uncommented = answered.replace("\n#: ", "\n");
+    assert_eq!(settings(&uncommented).unwrap().deadlines, super::Deadlines::default());
+}
+
+#[test]
+fn lists_every_fault_at_once() {
+    assert_eq!(
+        faults("provisionr = \"x\"\nca_file = 1\n[deadlines]\nclaims = \"1s\"\njoin = \"soon\""),
+        [
+            "`provisionr` is unknown; did you mean `provisioner`?",
+            "`provisioner` is missing",
+            "`provisioner_key` is missing",
+            "`ca_file` must be a string, not an integer",
+            "`deadlines.claims` is unknown; did you mean `claim`?",
+            "`deadlines.join` must be a length of time between 1s and 1h, as in \"90s\" or \"10m\"",
+        ]
+    );
+}
+
+#[test_case("provisioner = \"http://a.example\"", "must be a URL that begins with https://"; "not https")]
+#[test_case("provisioner = \"a.example\"", "is no URL"; "no scheme")]
+#[test_case("provisioner = \"https://a.example/path\"", "must be scheme, host and port alone"; "a path")]
+#[test_case("provisioner = \"https://u:p@a.example\"", "must be scheme, host and port alone"; "credentials")]
+#[test_case("provisioner_key = \"AAAA\"", "is no key"; "a short key")]
+#[test_case("ca_file = \"ca.pem\"", "must be an absolute path"; "a relative path")]
+#[test_case("cri_socket = \"/run/x.sock\"", "must be a socket"; "a path for a socket")]
+#[test_case("cri_socket = \"unix:///run/x --evil\"", "must be a socket"; "an argument smuggled in")]
+#[test_case("deadlines = 3", "must be a table"; "no table")]
+#[test_case("deadlines = { join = \"0s\" }", "between 1s and 1h"; "no time at all")]
+#[test_case("deadlines = { join = \"-5m\" }", "between 1s and 1h"; "negative time")]
+#[test_case("deadlines = { join = 5 }", "must be a string"; "a bare number")]
+#[test_case("completely_different = 1", "known are provisioner"; "nothing near")]
+#[test_case("= nonsense", "is not TOML"; "not TOML")]
+fn says_what_is_wrong(text: &str, expected: &str) {
+    let faults = faults(text);
+    assert!(faults.iter().any(|it| it.contains(expected)), "{faults:?}");
+}
