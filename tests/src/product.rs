@@ -24,7 +24,8 @@ pub struct Product {
 /// Builds what is not up to date; needs the network for that, so it comes before the lab enters namespaces of its own.
 pub async fn build() -> anyhow::Result<Product> {
     let host = host_target().await?;
-    let agent = cargo(&["build", "--release", "--package", "dynk8s-agent", "--target", &host]);
+    let mut agent = cargo(&["build", "--release", "--package", "dynk8s-agent", "--target", &host]);
+    agent.env("RUSTFLAGS", "-C target-feature=+crt-static");
     let agent = narrate("building dynk8s-agent, static", artifact(agent, "dynk8s-agent")).await?;
     let provisioner = cargo(&["build", "--package", "dynk8s-provisioner"]);
     let provisioner = narrate(
@@ -71,7 +72,7 @@ fn program(messages: &str, name: &str) -> Option<PathBuf> {
         .find_map(|message| message["executable"].as_str().map(PathBuf::from))
 }
 
-/// Cargo builds for a target that is named without touching what runs while building: only so it can be static.
+/// Where the target is named, Cargo keeps `RUSTFLAGS` from what runs while building: no macro can be static.
 async fn host_target() -> anyhow::Result<String> {
     let answer = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
         .args(["--print", "host-tuple"])
