@@ -19,6 +19,7 @@ pub(super) struct JoinConfiguration {
     kind: String,
     pub(super) discovery: Discovery,
     pub(super) node_registration: NodeRegistration,
+    pub(super) patches: Option<Patches>,
     #[serde(default)]
     timeouts: Timeouts,
 }
@@ -34,6 +35,12 @@ pub(super) struct Discovery {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct FileDiscovery {
     pub(super) kube_config_path: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Patches {
+    pub(super) directory: PathBuf,
 }
 
 #[derive(Debug, Deserialize)]
@@ -209,6 +216,14 @@ mod tests {
         let configuration = parse(&right()).unwrap();
         assert_eq!(configuration.node_registration.argument("node-ip"), Some("10.98.0.2"));
         assert_eq!(configuration.tls_bootstrap(), Duration::from_mins(2));
+    }
+
+    #[test]
+    fn what_the_agent_renders_is_understood() {
+        let configuration = include_bytes!("../../../agent/testdata/join/config.json");
+        let configuration = JoinConfiguration::parse(configuration).unwrap();
+        assert_eq!(configuration.node_registration.argument("node-ip"), Some("10.98.0.2"));
+        Cluster::parse(include_bytes!("../../../agent/testdata/join/discovery.json")).unwrap();
     }
 
     #[test_case("/apiVersion", json!("kubeadm.k8s.io/v1beta3"); "removed version")]

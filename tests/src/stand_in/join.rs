@@ -11,13 +11,16 @@ use axum::http::StatusCode;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::api::Client;
 use super::configuration::{Cluster, JoinConfiguration, NodeRegistration};
-use super::{FAILURE, Failure, VERSION, certificate, node, print};
+use super::{FAILURE, Failure, VERSION, certificate, node, patches, print};
 
 const AUTHORITY: &str = "/etc/kubernetes/pki/ca.crt";
 const KUBELET_CONF: &str = "/etc/kubernetes/kubelet.conf";
+/// Of this only what is patched is there: nothing here reads the rest.
+const KUBELET_CONFIGURATION: &str = "/var/lib/kubelet/config.yaml";
 const CERTIFICATE: &str = "/var/lib/kubelet/pki/kubelet-client-current.pem";
 
 pub(super) async fn run(configuration: &Path) -> anyhow::Result<ExitCode> {
@@ -35,6 +38,10 @@ pub(super) async fn run(configuration: &Path) -> anyhow::Result<ExitCode> {
 
     print("[kubelet-start] Starting the kubelet");
     write(AUTHORITY, &cluster.authority)?;
+    if let Some(given) = &configuration.patches {
+        let patched = patches::read(&given.directory).context("error execution phase kubelet-start")?;
+        write(KUBELET_CONFIGURATION, &Value::from(patched).to_string())?;
+    }
     let obtained = certificate::obtain(&client, &registration.name, configuration.tls_bootstrap()).await;
     let pem = obtained.context("error execution phase kubelet-wait-bootstrap")?;
     write(CERTIFICATE, &pem)?;

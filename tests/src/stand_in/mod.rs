@@ -8,6 +8,7 @@ mod certificate;
 mod configuration;
 mod join;
 mod node;
+mod patches;
 mod reset;
 mod systemctl;
 

@@ -36,6 +36,8 @@ impl<'a> Joiner<'a> {
         let secret = format!("{token}.0123456789abcdef");
         let discovery = cluster.control_plane.token_kubeconfig(&server, &secret)?;
         room.write("/run/dynk8s/discovery.conf", discovery, 0o600)?;
+        let patch = "/run/dynk8s/patches/kubeletconfiguration+merge.json";
+        room.write(patch, r#"{"resolvConf": "/etc/dynk8s/resolv.conf"}"#, 0o600)?;
         room.write("/run/dynk8s/join.json", configuration(name, &secret).to_string(), 0o600)?;
         Ok(Self { cluster, name, room })
     }
@@ -109,6 +111,7 @@ fn configuration(name: &str, token: &str) -> Value {
             "taints": [{"key": "example.org/startup", "effect": "NoSchedule"}],
             "kubeletExtraArgs": arguments,
         },
+        "patches": {"directory": "/run/dynk8s/patches"},
         "timeouts": {"tlsBootstrap": "10s"},
     })
 }
@@ -162,6 +165,8 @@ pub(crate) fn an_approved_join_makes_a_ready_node(cluster: &Cluster) -> anyhow::
         .find("-----BEGIN PRIVATE KEY")
         .context("no key beside the certificate")?;
     ensure!(p256::pkcs8::DecodePrivateKey::from_pkcs8_pem(&pair[kept..]).is_ok_and(|it: SecretKey| it == same));
+    let kubelet = joiner.room.read_text("/var/lib/kubelet/config.yaml")?;
+    ensure!(kubelet.contains("/etc/dynk8s/resolv.conf"), "{kubelet}");
     let conf = joiner.room.read_text("/etc/kubernetes/kubelet.conf")?;
     ensure!(conf.contains("server: https://api.onprem.example:6443"), "{conf}");
 
