@@ -11,6 +11,10 @@ pub fn start() {
     if std::io::stdout().is_terminal() {
         log.init();
     } else {
-        log.json().flatten_event(true).init();
+        log.json()
+            .flatten_event(true)
+            .with_current_span(false)
+            .with_span_list(false)
+            .init();
     }
 }

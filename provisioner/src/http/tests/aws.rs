@@ -129,13 +129,21 @@ pub(super) fn confirmation() -> Value {
     message
 }
 
-/// Signs what AWS would sign.
+/// Signs what AWS would sign, with what is usual for whatever is not there yet.
 pub(super) fn sign(message: &mut Value) {
-    message["MessageId"] = "7506a1e3".into();
-    message["TopicArn"] = TOPIC.into();
-    message["Timestamp"] = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string().into();
-    message["SignatureVersion"] = "2".into();
-    message["SigningCertURL"] = format!("https://{SNS}{CERTIFICATE}").into();
+    let time = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string();
+    let usual = [
+        ("MessageId", "7506a1e3".to_owned()),
+        ("TopicArn", TOPIC.to_owned()),
+        ("Timestamp", time),
+        ("SignatureVersion", "2".to_owned()),
+        ("SigningCertURL", format!("https://{SNS}{CERTIFICATE}")),
+    ];
+    for (name, value) in usual {
+        if message[name].is_null() {
+            message[name] = value.into();
+        }
+    }
     let fields = [
         "Message",
         "MessageId",

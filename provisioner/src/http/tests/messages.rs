@@ -39,6 +39,39 @@ async fn an_altered_message_is_refused(field: &str, value: &str) {
     assert!(place.cluster.lock().workers.is_empty());
 }
 
+#[test_case("Timestamp", "2026-01-01T00:00:00.000Z"; "an old one")]
+#[test_case("Timestamp", "2100-01-01T00:00:00.000Z"; "one from the future")]
+#[test_case("TopicArn", "arn:aws:sns:eu-central-1:999999999999:dynk8s"; "one of a stranger's topic")]
+#[test_case("SignatureVersion", "1"; "one with the old signature")]
+#[test_case("SigningCertURL", "https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-0123abcd.pem"; "one of another region")]
+#[tokio::test]
+async fn a_message_that_is_signed_may_still_not_be_for_us(field: &str, value: &str) {
+    let place = Place::start().await;
+    let mut message = notification("running");
+    message[field] = value.into();
+    sign(&mut message);
+    assert_eq!(place.post("/sns", message.to_string()).await.0, StatusCode::FORBIDDEN);
+    assert_eq!(place.aws.requests(), Vec::<String>::new(), "nothing was asked of AWS");
+}
+
+#[tokio::test]
+async fn raw_delivery_is_refused() {
+    let place = Place::start().await;
+    let request = reqwest::Client::builder()
+        .no_proxy()
+        .build()
+        .unwrap()
+        .post(place.url("/sns"));
+    let answer = request
+        .header("x-amz-sns-rawdelivery", "true")
+        .body("{}")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(answer.status(), StatusCode::FORBIDDEN);
+    assert!(answer.text().await.unwrap().contains("RawMessageDelivery"));
+}
+
 #[tokio::test]
 async fn a_subscription_is_confirmed_at_sns_itself() {
     let place = Place::start().await;

@@ -61,7 +61,11 @@ impl Place {
     }
 
     pub(super) async fn post(&self, path: &str, body: String) -> (StatusCode, String) {
-        post(format!("{}{path}", self.base), body).await
+        post(self.url(path), body).await
+    }
+
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
     }
 
     pub(super) async fn announce(&self, state: &str) -> StatusCode {
