@@ -5,7 +5,7 @@ use axum::http::{Method, StatusCode, header};
 use reqwest::{Certificate, ClientBuilder, Identity};
 use serde_json::Value;
 
-use super::configuration::Cluster;
+use super::discovery::Cluster;
 
 #[derive(Debug)]
 pub(super) struct Client {

@@ -14,7 +14,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::api::Client;
-use super::configuration::{Cluster, JoinConfiguration, NodeRegistration};
+use super::configuration::{JoinConfiguration, NodeRegistration};
+use super::discovery::Cluster;
 use super::{FAILURE, Failure, VERSION, certificate, node, patches, print};
 
 const AUTHORITY: &str = "/etc/kubernetes/pki/ca.crt";

@@ -6,6 +6,7 @@
 mod api;
 mod certificate;
 mod configuration;
+mod discovery;
 mod join;
 mod node;
 mod patches;
