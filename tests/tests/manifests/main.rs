@@ -1,0 +1,82 @@
+//! The manifests that we ship, on a real API server: what each account may do, and what nobody may.
+
+mod certificates;
+mod nodes;
+mod secrets;
+mod stage;
+mod workers;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use dynk8s_lab::host::containment;
+use dynk8s_lab::programs;
+use libtest_mimic::{Arguments, Trial};
+use tokio::runtime::Builder;
+
+use self::stage::Stage;
+
+fn main() -> anyhow::Result<ExitCode> {
+    // Before the containment, because building them needs the network.
+    let programs = containment::enter_prepared(|| {
+        Builder::new_current_thread()
+            .enable_all()
+            .build()?
+            .block_on(programs::ensure())
+    })?;
+    let stage = Arc::new(Stage::set(&programs)?);
+    let trial = |name: &str, check: fn(&Stage) -> anyhow::Result<()>| {
+        let stage = stage.clone();
+        Trial::test(name, move || check(&stage).map_err(|error| format!("{error:#}").into()))
+    };
+    let trials = vec![
+        trial("the_policies_are_sound", stage::the_policies_are_sound),
+        trial("the_example_is_complete", stage::the_example_is_complete),
+        trial(
+            "serve_records_and_reads_by_name",
+            workers::serve_records_and_reads_by_name,
+        ),
+        trial("serve_has_no_power", workers::serve_has_no_power),
+        trial(
+            "a_worker_is_what_its_definition_says",
+            workers::a_worker_is_what_its_definition_says,
+        ),
+        trial(
+            "reconcile_makes_tokens_of_our_group",
+            secrets::reconcile_makes_tokens_of_our_group,
+        ),
+        trial(
+            "reconcile_makes_no_other_secret",
+            secrets::reconcile_makes_no_other_secret,
+        ),
+        trial(
+            "reconcile_deletes_no_other_secret",
+            secrets::reconcile_deletes_no_other_secret,
+        ),
+        trial(
+            "reconcile_reads_no_secret_of_the_cluster",
+            secrets::reconcile_reads_no_secret_of_the_cluster,
+        ),
+        trial(
+            "reconcile_settles_nodes_of_instances",
+            nodes::reconcile_settles_nodes_of_instances,
+        ),
+        trial(
+            "reconcile_touches_no_other_node",
+            nodes::reconcile_touches_no_other_node,
+        ),
+        trial(
+            "an_instance_registers_with_the_startup_taint",
+            nodes::an_instance_registers_with_the_startup_taint,
+        ),
+        trial(
+            "a_token_may_ask_and_is_not_answered_automatically",
+            certificates::a_token_may_ask,
+        ),
+        trial(
+            "reconcile_approves_requests_of_our_group_only",
+            certificates::reconcile_approves_our_group_only,
+        ),
+    ];
+    Ok(libtest_mimic::run(&Arguments::from_args(), trials).exit_code())
+}
