@@ -45,7 +45,7 @@ pub(crate) struct Pauses {
 }
 
 /// The pause while an operator is waited for, and the longest that another side may ask for.
-const SLOWLY: Duration = Duration::from_secs(30);
+const SLOWLY: Duration = Duration::from_secs(20);
 const LONGEST_WISH: Duration = Duration::from_mins(1);
 
 /// Tries until one try succeeds, one error is final, or the deadline passes. `failed` hears of every error that is

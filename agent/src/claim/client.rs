@@ -32,7 +32,11 @@ pub(crate) enum Error {
         retry_after: Option<Duration>,
     },
     #[error("`{host}` answered {status}, which is not the provisioner's way to answer")]
-    Foreign { host: String, status: u16 },
+    Foreign {
+        host: String,
+        status: u16,
+        retry_after: Option<Duration>,
+    },
     #[error("the answer was altered on the way: {0}")]
     Altered(&'static str),
     #[error("the instance's credentials could not be read")]
@@ -129,6 +133,7 @@ impl Provisioner {
             _ => Err(Error::Foreign {
                 host: self.host(),
                 status: status.as_u16(),
+                retry_after,
             }),
         }
     }

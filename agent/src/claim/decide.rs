@@ -1,5 +1,7 @@
 //! What an error of a claim means: whether to ask again, and what a person can do about it.
 
+use std::time::Duration;
+
 use dynk8s_api::problem::{Kind, Reason};
 
 use super::client::Error;
@@ -7,19 +9,17 @@ use crate::retry::Next;
 
 /// Obeys the kind of a refusal; everything that is no refusal of the provisioner's may pass.
 pub(super) fn next(error: &Error) -> Next {
+    let again = |wish: &Option<Duration>| wish.map_or(Next::Again, Next::After);
     match error {
         Error::Refused {
             problem, retry_after, ..
         } => match problem.kind() {
             Some(Kind::GiveUp) => Next::Never,
             Some(Kind::WaitForOperator) => Next::Slowly,
-            Some(Kind::TryAgain) | None => retry_after.map_or(Next::Again, Next::After),
+            Some(Kind::TryAgain) | None => again(retry_after),
         },
-        Error::Unreachable { .. }
-        | Error::Foreign { .. }
-        | Error::Altered(_)
-        | Error::Credentials(_)
-        | Error::Proof(_) => Next::Again,
+        Error::Foreign { retry_after, .. } => again(retry_after),
+        Error::Unreachable { .. } | Error::Altered(_) | Error::Credentials(_) | Error::Proof(_) => Next::Again,
         Error::Request => Next::Never,
     }
 }

@@ -29,6 +29,7 @@ enum Manner {
     RefuseLater(Reason, u64),
     RefuseUnknown(&'static str),
     Status(u16),
+    StatusLater(u16, u64),
     /// Sealed by somebody else, who ends TLS in the provisioner's place.
     Impostor,
     /// Sealed by the right key for another request.
@@ -82,6 +83,10 @@ async fn answer(State(other): State<Arc<Other>>, body: Bytes) -> Response {
         Manner::Garbage => "<html>hello</html>".into_response(),
         Manner::Oversized => vec![b' '; MAX_BODY + 1].into_response(),
         Manner::Status(status) => (StatusCode::from_u16(status).unwrap(), "<html>").into_response(),
+        Manner::StatusLater(status, seconds) => {
+            let headers = [("retry-after", seconds.to_string())];
+            (StatusCode::from_u16(status).unwrap(), headers, "").into_response()
+        }
         Manner::Refuse(reason) => refuse(&Problem::new(reason, "not\u{1b}[31m now")),
         Manner::RefuseLater(reason, seconds) => {
             let mut response = refuse(&Problem::new(reason, "later"));
@@ -154,6 +159,7 @@ async fn receives_what_was_sealed_for_it() {
 #[test_case(Manner::RefuseUnknown("urn:dynk8s:give-up:solar-flare"), Next::Never; "a reason of a later release")]
 #[test_case(Manner::RefuseUnknown("about:blank"), Next::Again; "a refusal of somebody else")]
 #[test_case(Manner::Status(502), Next::Again; "an ingress without a backend")]
+#[test_case(Manner::StatusLater(503, 6), Next::After(Duration::from_secs(6)); "an ingress that asks for time")]
 #[test_case(Manner::Status(404), Next::Again; "an ingress without a rule")]
 #[test_case(Manner::Status(301), Next::Again; "a redirect")]
 #[test_case(Manner::Impostor, Next::Again; "an impostor")]
