@@ -12,12 +12,11 @@ use super::process::{here, run};
 use super::progress::{narrate, say};
 
 /// Each with Debian's package of it.
-const PROGRAMS: [(&str, &str); 10] = [
+const PROGRAMS: [(&str, &str); 9] = [
     ("dnsmasq", "dnsmasq-base"),
     ("ip", "iproute2"),
     ("mke2fs", "e2fsprogs"),
     ("mmdebstrap", "mmdebstrap"),
-    ("newuidmap", "uidmap"),
     ("nft", "nftables"),
     ("qemu-img", "qemu-utils"),
     ("qemu-system-x86_64", "qemu-system-x86"),

@@ -8,7 +8,9 @@ systemctl -q enable systemd-networkd systemd-resolved containerd qemu-guest-agen
 # agetty hangs up other writers of its terminal; the rest is what no test waits for.
 systemctl -q mask serial-getty@ttyS0.service getty.target systemd-logind.service timers.target \
     dev-hugepages.mount dev-mqueue.mount sys-kernel-config.mount sys-kernel-debug.mount sys-kernel-tracing.mount \
-    sys-fs-fuse-connections.mount systemd-pstore.service systemd-random-seed.service
+    sys-fs-fuse-connections.mount systemd-pstore.service systemd-random-seed.service \
+    systemd-network-generator.service systemd-networkd-persistent-storage.service \
+    systemd-udev-load-credentials.service systemd-journal-flush.service
 
 # Empty, not absent: every machine draws its own id, and none takes its boot for the first one, which would preset all units again.
 : > /etc/machine-id

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context, bail};
-use nix::unistd::geteuid;
 use tokio::process::Command;
 
 use super::content::PACKAGES;
@@ -93,12 +92,6 @@ async fn mmdebstrap() -> anyhow::Result<Command> {
     .await;
     let dump = ask(&["apt-config", "dump"]).await;
     let mut command = Command::new("mmdebstrap");
-    // As an ordinary user it works in a user namespace, with the user's range of subordinate ids.
-    command.arg(if geteuid().is_root() {
-        "--mode=root"
-    } else {
-        "--mode=unshare"
-    });
     command.args(options(&dump).into_iter().map(|option| format!("--aptopt={option}")));
     command
         .args(recipe())

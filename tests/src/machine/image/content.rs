@@ -21,7 +21,7 @@ macro_rules! embedded {
     };
 }
 
-const FILES: [Embedded; 11] = embedded![
+const FILES: [Embedded; 12] = embedded![
     "/boot/init" 0o755,
     "/boot/setup.sh" 0o644,
     "/etc/cni/net.d/10-bridge.conflist" 0o644,
@@ -31,6 +31,7 @@ const FILES: [Embedded; 11] = embedded![
     "/etc/sysctl.d/90-kubernetes.conf" 0o644,
     "/etc/systemd/journald.conf.d/lab.conf" 0o644,
     "/etc/systemd/network/50-vpc.network" 0o644,
+    "/etc/systemd/system/systemd-udev-trigger.service.d/lab.conf" 0o644,
     "/usr/lib/systemd/system/kubelet.service" 0o644,
     "/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf" 0o644,
 ];
