@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::stage::{INSTANCE, Stage, Who, file};
 
+pub(crate) const KUBELETS: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 const OURS: &str = "system:bootstrappers:dynk8s:node";
 
 fn bearer() -> String {
@@ -38,16 +39,22 @@ pub(crate) fn a_token_may_ask(stage: &Stage) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Has somebody ask for the client certificate of an instance.
-fn ask(stage: &Stage, name: &str, signer: &str, asker: &str) -> anyhow::Result<()> {
+/// Has somebody ask for a client certificate.
+pub(crate) fn ask(
+    stage: &Stage,
+    name: &str,
+    signer: &str,
+    common_name: &str,
+    key: &KeyPair,
+    asker: &str,
+) -> anyhow::Result<()> {
     let mut parameters = CertificateParams::default();
     parameters.distinguished_name = DistinguishedName::new();
     parameters
         .distinguished_name
         .push(DnType::OrganizationName, "system:nodes");
-    let common_name = format!("system:node:{INSTANCE}");
     parameters.distinguished_name.push(DnType::CommonName, common_name);
-    let request = parameters.serialize_request(&KeyPair::generate()?)?.pem()?;
+    let request = parameters.serialize_request(key)?.pem()?;
     let object = json!({
         "apiVersion": "certificates.k8s.io/v1",
         "kind": "CertificateSigningRequest",
@@ -63,13 +70,17 @@ fn ask(stage: &Stage, name: &str, signer: &str, asker: &str) -> anyhow::Result<(
 }
 
 pub(crate) fn reconcile_approves_our_group_only(stage: &Stage) -> anyhow::Result<()> {
-    let kubelets = "kubernetes.io/kube-apiserver-client-kubelet";
-    ask(stage, "ours", kubelets, &bearer())?;
-    ask(stage, "serving", "kubernetes.io/kubelet-serving", &bearer())?;
+    let key = KeyPair::generate()?;
+    let ask = |name: &str, signer: &str, asker: &str| {
+        let common_name = format!("system:node:{INSTANCE}");
+        ask(stage, name, signer, &common_name, &key, asker)
+    };
+    ask("ours", KUBELETS, &bearer())?;
+    ask("serving", "kubernetes.io/kubelet-serving", &bearer())?;
     stage.refused(Who::Reconcile, "certificate deny ours", "never denied")?;
     stage.refused(Who::Reconcile, "certificate approve serving", "forbidden")?;
     stage.refused(Who::Serve, "certificate approve ours", "forbidden")?;
-    ask(stage, "foreign", kubelets, &format!("--as=somebody --as-group={OURS}"))?;
+    ask("foreign", KUBELETS, &format!("--as=somebody --as-group={OURS}"))?;
     stage.refused(
         Who::Reconcile,
         "certificate approve foreign",

@@ -2,6 +2,7 @@
 
 mod certificates;
 mod nodes;
+mod reconcile;
 mod secrets;
 mod stage;
 mod workers;
@@ -10,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use dynk8s_lab::host::containment;
-use dynk8s_lab::programs;
+use dynk8s_lab::{product, programs};
 use libtest_mimic::{Arguments, Trial};
 use tokio::runtime::Builder;
 
@@ -18,13 +19,11 @@ use self::stage::Stage;
 
 fn main() -> anyhow::Result<ExitCode> {
     // Before the containment, because building them needs the network.
-    let programs = containment::enter_prepared(|| {
-        Builder::new_current_thread()
-            .enable_all()
-            .build()?
-            .block_on(programs::ensure())
+    let (programs, product) = containment::enter_prepared(|| {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async { anyhow::Ok((programs::ensure().await?, product::build().await?)) })
     })?;
-    let stage = Arc::new(Stage::set(&programs)?);
+    let stage = Arc::new(Stage::set(&programs, &product)?);
     let trial = |name: &str, check: fn(&Stage) -> anyhow::Result<()>| {
         let stage = stage.clone();
         Trial::test(name, move || check(&stage).map_err(|error| format!("{error:#}").into()))
@@ -76,6 +75,10 @@ fn main() -> anyhow::Result<ExitCode> {
         trial(
             "reconcile_approves_requests_of_our_group_only",
             certificates::reconcile_approves_our_group_only,
+        ),
+        trial(
+            "reconcile_needs_no_more_than_its_rights",
+            reconcile::its_rights_are_enough,
         ),
     ];
     Ok(libtest_mimic::run(&Arguments::from_args(), trials).exit_code())

@@ -1,7 +1,7 @@
 //! A cluster with the manifests applied, and the two accounts.
 
 use std::cell::Cell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -10,6 +10,8 @@ use anyhow::{Context, bail, ensure};
 use dynk8s_lab::cluster::{API_ADDRESS, ControlPlane};
 use dynk8s_lab::host::containment::SCRATCH;
 use dynk8s_lab::host::namespace::Namespace;
+use dynk8s_lab::host::process::Spawn;
+use dynk8s_lab::product::Product;
 use dynk8s_lab::programs::Programs;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
@@ -33,11 +35,13 @@ pub(crate) struct Stage {
     // Dropped before the runtime and the namespace that it lives in.
     control_plane: ControlPlane,
     runtime: Mutex<Runtime>,
+    pub(crate) spawn: Spawn,
+    pub(crate) provisioner: PathBuf,
     _machine: Namespace,
 }
 
 impl Stage {
-    pub(crate) fn set(programs: &Programs) -> anyhow::Result<Self> {
+    pub(crate) fn set(programs: &Programs, product: &Product) -> anyhow::Result<Self> {
         let machine = Namespace::create("cluster")?;
         machine.ip(&format!(
             "link add lan type bridge\naddress add {API_ADDRESS}/24 dev lan\nlink set lan up\n"
@@ -45,10 +49,12 @@ impl Stage {
         let spawn = machine.spawner();
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let folder = Path::new(SCRATCH).join("cluster");
-        let control_plane = runtime.block_on(ControlPlane::start(programs, &folder, spawn))?;
+        let control_plane = runtime.block_on(ControlPlane::start(programs, &folder, spawn.clone()))?;
         let stage = Self {
             control_plane,
             runtime: Mutex::new(runtime),
+            spawn,
+            provisioner: product.provisioner.clone(),
             _machine: machine,
         };
         let base = format!("{MANIFESTS}/base");
