@@ -41,7 +41,10 @@ impl View {
                         }
                         change.send_modify(|it| *it += 1);
                     }
-                    Err(error) => warn!(error = %chain(&error), "failed to watch Workers"),
+                    Err(error) => {
+                        let error = format!("{:#}", anyhow::Error::new(error));
+                        warn!(error, "failed to watch Workers");
+                    }
                 }
             }
         };
@@ -83,9 +86,4 @@ impl View {
     pub fn worker(&self, id: &InstanceId) -> Option<Arc<Worker>> {
         self.workers.get(&ObjectRef::new(id.as_str()).within(&self.namespace))
     }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |it| it.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

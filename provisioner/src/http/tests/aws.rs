@@ -44,6 +44,8 @@ pub(super) struct Answers {
     certificate: String,
     /// Every request: method, host, and path with its query.
     pub(super) requests: Mutex<Vec<String>>,
+    /// Audience and binding of each question to STS.
+    bindings: Mutex<Vec<(String, String)>>,
     /// What is answered to everything, in place of the right answer.
     pub(super) fails_with: Mutex<Option<StatusCode>>,
 }
@@ -74,6 +76,7 @@ impl FakeAws {
         let state = Arc::new(Answers {
             certificate: names.signed_by(&signer, &issuer).unwrap().pem(),
             requests: Mutex::default(),
+            bindings: Mutex::default(),
             fails_with: Mutex::default(),
         });
 
@@ -102,6 +105,10 @@ impl FakeAws {
 
     pub(super) fn requests(&self) -> Vec<String> {
         self.state.requests.lock().unwrap().clone()
+    }
+
+    pub(super) fn bindings(&self) -> Vec<(String, String)> {
+        self.state.bindings.lock().unwrap().clone()
     }
 
     pub(super) fn fail_with(&self, status: StatusCode) {
@@ -186,21 +193,25 @@ async fn answer(State(state): State<Arc<Answers>>, request: Request) -> Response
     match (request.method(), request.uri().path()) {
         (&Method::GET, CERTIFICATE) => state.certificate.clone().into_response(),
         (&Method::GET, "/") => "<ConfirmSubscriptionResponse/>".into_response(),
-        (&Method::POST, "/") if host == STS => identity(&request),
+        (&Method::POST, "/") if host == STS => state.identity(&request),
         _ => StatusCode::NOT_FOUND.into_response(),
     }
 }
 
-fn identity(request: &Request) -> Response {
-    let authorization = request.headers()["authorization"].to_str().unwrap();
-    if !authorization.ends_with(&"a".repeat(64)) {
-        return StatusCode::FORBIDDEN.into_response();
-    }
-    format!(
-        "<GetCallerIdentityResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><GetCallerIdentityResult>\
+impl Answers {
+    fn identity(&self, request: &Request) -> Response {
+        let header = |name: &str| request.headers()[name].to_str().unwrap().to_owned();
+        let binding = (header("x-dynk8s-audience"), header("x-dynk8s-binding"));
+        self.bindings.lock().unwrap().push(binding);
+        if !header("authorization").ends_with(&"a".repeat(64)) {
+            return StatusCode::FORBIDDEN.into_response();
+        }
+        format!(
+            "<GetCallerIdentityResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><GetCallerIdentityResult>\
          <Arn>arn:aws:sts::123456789012:assumed-role/aws:ec2-instance/{ID}</Arn>\
          <UserId>123456789012:aws:ec2-instance:{ID}</UserId><Account>123456789012</Account>\
          </GetCallerIdentityResult></GetCallerIdentityResponse>"
-    )
-    .into_response()
+        )
+        .into_response()
+    }
 }

@@ -18,7 +18,8 @@ use self::place::Place;
 async fn an_announced_instance_is_served_what_it_needs_to_join() {
     let place = Place::start().await;
     assert_eq!(place.announce("running").await, StatusCode::OK);
-    let answer = place.agent().claim(None).await.unwrap();
+    let agent = place.agent();
+    let answer = agent.claim(None).await.unwrap();
     assert_eq!(
         (answer.generation, answer.token.expose()),
         (1, "abcdef.0123456789abcdef")
@@ -30,6 +31,11 @@ async fn an_announced_instance_is_served_what_it_needs_to_join() {
         ("PEM", "v1.37.2")
     );
     assert_eq!(answer.node.taints.len(), 2);
+    assert_eq!(
+        place.aws.bindings(),
+        [agent.binding()],
+        "STS was asked about this claim and no other"
+    );
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use dynk8s_api::binding::binding;
 use dynk8s_api::claim::{ClaimAnswer, ClaimRequest, StsProof};
 use dynk8s_api::envelope::{self, Call, Sealed};
 use dynk8s_api::problem::{Problem, Reason};
@@ -111,6 +112,12 @@ impl Agent {
         assert_eq!(answer.sender, self.audience);
         let opened = self.with_place(Call::Claim, Some(request.hash()), |place| answer.open(&self.key, place));
         Ok(serde_json::from_slice(&opened.unwrap()).unwrap())
+    }
+
+    /// What its proof is to be signed over.
+    pub(super) fn binding(&self) -> (String, String) {
+        let binding = binding(&ID.parse().unwrap(), &self.key.public(), &[1; 32]);
+        (self.audience.to_string(), binding)
     }
 
     pub(super) fn sealed(&self, reset: Option<u32>) -> (Sealed, String) {
