@@ -30,7 +30,7 @@ use crate::worker::Worker;
 
 /// How many Workers are looked at at the same time.
 const CONCURRENCY: u16 = 8;
-/// A conflict means that a newer object is on its way; half a second of them means something else.
+/// After a conflict a newer object is on its way; after other failures patience grows.
 const BACKOFF_FIRST: Duration = Duration::from_millis(50);
 const BACKOFF_LAST: Duration = Duration::from_secs(30);
 const SOONEST: Duration = Duration::from_millis(200);
@@ -86,7 +86,7 @@ async fn reconcile(worker: Arc<Worker>, context: Arc<Context>) -> Result<control
         now: Timestamp::now(),
         token_id: &draw::token_id(),
     });
-    apply::apply(&context.client, &context.namespace, &worker, plan.actions).await?;
+    apply::apply(&context.client, &context.namespace, &worker, &instance, plan.actions).await?;
     context.failures().remove(&name);
     Ok(controller::Action::requeue(plan.again.max(SOONEST)))
 }
@@ -102,11 +102,10 @@ fn again_after(worker: Arc<Worker>, _: &Failure, context: Arc<Context>) -> contr
 }
 
 fn report(worker: &str, failure: &Failure) {
-    if let Failure::Changed { object } = failure {
-        debug!(worker, object, "changed while it was being looked at");
+    if matches!(failure, Failure::Changed { .. }) {
+        debug!(worker, "{failure}");
     } else {
-        let source = std::error::Error::source(failure).map(ToString::to_string);
-        warn!(worker, cause = source, "{failure}");
+        warn!(worker, "{failure}");
     }
 }
 

@@ -1,0 +1,63 @@
+//! Why a pass ended early.
+
+use kube::Error;
+
+use super::PATIENCE;
+
+/// Why a pass ended early; the next one mends it.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::reconcile) enum Failure {
+    #[error("{object} has changed while it was being looked at")]
+    Changed { object: String },
+    #[error("failed to {action}: {}", reason(.error))]
+    Refused { action: String, error: Box<Error> },
+    #[error("failed to {action} within {PATIENCE:?}")]
+    TimedOut { action: String },
+    #[error("the join Secret holds no token")]
+    NoToken,
+    #[error("a watch has ended")]
+    WatchEnded,
+}
+
+/// A failure that does not know yet what was being done.
+pub(super) enum Cause {
+    Api(Error),
+    NoToken,
+    KeyNotLost,
+}
+
+impl From<Error> for Cause {
+    fn from(error: Error) -> Self {
+        Self::Api(error)
+    }
+}
+
+impl Cause {
+    pub(super) fn of(self, action: &str) -> Failure {
+        let action = action.to_owned();
+        match self {
+            Self::NoToken => Failure::NoToken,
+            Self::KeyNotLost => Failure::Changed {
+                object: "the chosen key".to_owned(),
+            },
+            Self::Api(Error::Api(status)) if status.is_conflict() || status.is_already_exists() => {
+                let object = status.details.as_ref().map(|it| format!("{} `{}`", it.kind, it.name));
+                Failure::Changed {
+                    object: object.unwrap_or(action),
+                }
+            }
+            Self::Api(error) => Failure::Refused {
+                action,
+                error: Box::new(error),
+            },
+        }
+    }
+}
+
+/// The API server's own words, without the whole answer around them.
+fn reason(error: &Error) -> String {
+    match error {
+        Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
+    }
+}
