@@ -72,8 +72,10 @@ fn announce(instance: &InstanceId, before: &[Condition], after: &[Condition]) {
         let (kind, reason, message) = (&condition.type_, &condition.reason, &condition.message);
         if ALARMS.contains(&reason.as_str()) {
             warn!(worker = %instance, condition = kind, reason, "{message}");
-        } else {
+        } else if condition.status == "True" {
             info!(worker = %instance, condition = kind, reason, "{message}");
+        } else {
+            debug!(worker = %instance, condition = kind, reason, "{message}");
         }
     }
 }

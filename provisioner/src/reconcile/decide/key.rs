@@ -127,18 +127,23 @@ pub(super) fn assign(draft: &mut Draft<'_>) -> Option<Key> {
         draft.say(Kind::KeyAssigned, true, "Assigned", message);
         return Some(key);
     }
+    if draft.status.announced.is_none() && draft.status.claim.is_none() {
+        draft.say(
+            Kind::KeyAssigned,
+            false,
+            "Waiting",
+            "waits for an announcement or a claim",
+        );
+        return None;
+    }
     if draft.group().is_none() {
         let message = "no node group lists the instance's account and region";
         draft.say(Kind::KeyAssigned, false, "NotEligible", message);
         return None;
     }
-    if !draft.hands_out() || (draft.status.announced.is_none() && draft.status.claim.is_none()) {
-        draft.say(
-            Kind::KeyAssigned,
-            false,
-            "Withheld",
-            "nothing is handed out to the instance as it stands",
-        );
+    if !draft.hands_out() {
+        let message = "nothing is handed out to the instance as it stands";
+        draft.say(Kind::KeyAssigned, false, "Withheld", message);
         return None;
     }
     if let Some(name) = draft.findings.key.take_if(|_| !keys.choice_is_free) {

@@ -1,5 +1,10 @@
-//! Decisions, case by case and under crashes, conflicts and old views.
+//! Decisions, case by case, and under crashes, conflicts and old views.
 
-mod cases;
+mod fixture;
+mod keys;
+mod nodes;
+mod releases;
+mod scene;
 mod simulation;
+mod tokens;
 mod world;

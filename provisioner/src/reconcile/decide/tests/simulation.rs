@@ -8,7 +8,8 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use test_case::test_case;
 
-use super::world::{World, address, config, key_name};
+use super::scene::{address, key_name};
+use super::world::{World, config};
 use crate::config::Config;
 use crate::reconcile::decide::Action;
 use crate::worker::{Phase, State, Wish};

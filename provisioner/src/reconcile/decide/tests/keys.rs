@@ -1,0 +1,107 @@
+//! Which key an instance gets.
+
+use std::time::Duration;
+
+use test_case::test_case;
+
+use super::fixture::{ONE, TWO, is_labelled, joining, reason, settle, status, world};
+use super::scene::{address, key_name};
+use super::world::World;
+use crate::names::INSTANCE_LABEL;
+use crate::worker::{Phase, State};
+
+#[test]
+fn an_announced_instance_gets_a_key_and_no_token() {
+    let mut world = world(2);
+    world.announce(ONE, State::Pending);
+    settle(&mut world, ONE);
+    assert!(is_labelled(&world, 1, ONE) && is_labelled(&world, 2, ""));
+    assert_eq!(
+        (status(&world, ONE).phase, world.tokens.len()),
+        (Some(Phase::Announced), 0)
+    );
+}
+
+#[test_case(State::Stopping)]
+#[test_case(State::Stopped)]
+#[test_case(State::ShuttingDown)]
+fn an_instance_that_ends_keeps_all_and_gets_nothing(state: State) {
+    let mut world = joining(2);
+    world.announce(ONE, state);
+    world.now += Duration::from_secs(721);
+    settle(&mut world, ONE);
+    assert!(is_labelled(&world, 1, ONE));
+    assert_eq!(
+        (status(&world, ONE).phase, world.tokens.len()),
+        (Some(Phase::Stopped), 1)
+    );
+    world.announce(TWO, state);
+    settle(&mut world, TWO);
+    assert_eq!(
+        (status(&world, TWO).key.clone(), reason(&world, TWO, "KeyAssigned")),
+        (None, "Withheld")
+    );
+}
+
+#[test]
+fn an_instance_of_no_group_gets_nothing() {
+    let mut world = world(1);
+    world.claim(ONE, "kubelet key", None);
+    world.record(ONE, |it| it.attested.as_mut().unwrap().region = "eu-west-1".to_owned());
+    settle(&mut world, ONE);
+    assert!(is_labelled(&world, 1, ""));
+    assert_eq!(reason(&world, ONE, "KeyAssigned"), "NotEligible");
+}
+
+#[test]
+fn an_empty_pool_is_said_and_a_new_key_is_taken() {
+    let mut world = joining(1);
+    world.claim(TWO, "kubelet key", None);
+    settle(&mut world, TWO);
+    assert_eq!(
+        (reason(&world, TWO, "KeyAssigned"), status(&world, TWO).phase),
+        ("PoolEmpty", Some(Phase::Waiting))
+    );
+    world.add_key(2);
+    settle(&mut world, TWO);
+    assert!(is_labelled(&world, 2, TWO));
+    assert_eq!(status(&world, TWO).phase, Some(Phase::Joining));
+}
+
+#[test]
+fn a_key_with_the_instance_on_its_label_is_adopted() {
+    let mut world = world(2);
+    label(&mut world, 2, Some(ONE));
+    world.claim(ONE, "kubelet key", None);
+    settle(&mut world, ONE);
+    assert!(is_labelled(&world, 1, "") && is_labelled(&world, 2, ONE));
+    assert_eq!(status(&world, ONE).key, Some(key_name(2)));
+}
+
+#[test]
+fn a_key_without_the_label_or_a_document_or_in_use_is_left_alone() {
+    let mut world = world(4);
+    label(&mut world, 1, None);
+    world.keys.get_mut(&key_name(2)).unwrap().data = None;
+    world.node("on-premises", &address(3), true);
+    world.claim(ONE, "kubelet key", None);
+    settle(&mut world, ONE);
+    assert_eq!(status(&world, ONE).key, Some(key_name(4)));
+    world.claim(TWO, "kubelet key", None);
+    settle(&mut world, TWO);
+    let words = &status(&world, TWO)
+        .conditions
+        .iter()
+        .find(|it| it.reason == "PoolEmpty")
+        .unwrap()
+        .message;
+    assert!(
+        words.contains("none of 4 keys") && words.contains("(1 without") && words.contains("2 with"),
+        "{words}"
+    );
+}
+
+fn label(world: &mut World, key: u8, value: Option<&str>) {
+    let labels = value.map(|it| [(INSTANCE_LABEL.to_owned(), it.to_owned())].into());
+    world.keys.get_mut(&key_name(key)).unwrap().metadata.labels = labels;
+}

@@ -1,0 +1,114 @@
+//! What others do in the world: operators, `serve`, kubelets.
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::json;
+
+use super::world::World;
+use crate::names::{INSTANCE_LABEL, KEY_FIELD, STARTUP_TAINT};
+use crate::worker::{Announced, Attested, Claim, State, Wish, Worker, WorkerSpec, WorkerStatus};
+
+impl World {
+    /// Puts a key into the pool; it holds the tunnel address of its number.
+    pub(super) fn add_key(&mut self, number: u8) {
+        let text = format!(
+            "[Interface]\nPrivateKey = AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEA=\nAddress = {}/32\n\
+             [Peer]\nPublicKey = AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n",
+            address(number)
+        );
+        let name = key_name(number);
+        let secret = Secret {
+            metadata: ObjectMeta {
+                name: Some(name.clone()),
+                resource_version: Some(self.next_version()),
+                labels: Some([(INSTANCE_LABEL.to_owned(), String::new())].into()),
+                ..ObjectMeta::default()
+            },
+            data: Some([(KEY_FIELD.to_owned(), ByteString(text.into_bytes()))].into()),
+            ..Secret::default()
+        };
+        self.keys.insert(name, secret);
+    }
+
+    /// What `serve` writes.
+    pub(super) fn record(&mut self, instance: &str, change: impl FnOnce(&mut WorkerStatus)) {
+        if !self.workers.contains_key(instance) {
+            let spec = WorkerSpec {
+                instance_id: instance.to_owned(),
+                wished: Wish::Running,
+            };
+            self.workers.insert(instance.to_owned(), Worker::new(instance, spec));
+        }
+        let version = self.next_version();
+        let worker = self.workers.get_mut(instance).unwrap();
+        worker.metadata.resource_version = Some(version);
+        worker.metadata.uid = Some(format!("uid-of-{instance}"));
+        change(worker.status.get_or_insert_default());
+    }
+
+    pub(super) fn announce(&mut self, instance: &str, state: State) {
+        let (account, region) = ("123456789012".to_owned(), "eu-central-1".to_owned());
+        let time = self.now;
+        let announced = Announced {
+            state,
+            account,
+            region,
+            time,
+        };
+        self.record(instance, |it| it.announced = Some(announced));
+        if state == State::Terminated {
+            self.workers.get_mut(instance).unwrap().spec.wished = Wish::Gone;
+        }
+    }
+
+    pub(super) fn claim(&mut self, instance: &str, kubelet_key: &str, reset: Option<u32>) {
+        let time = self.now;
+        self.record(instance, |it| {
+            it.attested.get_or_insert(Attested {
+                account: "123456789012".to_owned(),
+                region: "eu-central-1".to_owned(),
+                time,
+            });
+            it.claim = Some(Claim {
+                key: "claim key".to_owned(),
+                kubelet_key: kubelet_key.to_owned(),
+                kubelet_version: "v1.37.2".to_owned(),
+                reset,
+                time,
+            });
+        });
+    }
+
+    /// A kubelet registers, or tells how it is.
+    pub(super) fn node(&mut self, instance: &str, address: &str, ready: bool) {
+        let version = self.next_version();
+        let before = self.nodes.get(instance);
+        let uid = before
+            .and_then(|it| it.metadata.uid.clone())
+            .unwrap_or_else(|| version.clone());
+        let labels = before.and_then(|it| it.metadata.labels.clone()).unwrap_or_default();
+        let taints = before.map_or_else(
+            || json!([{"key": STARTUP_TAINT, "effect": "NoSchedule"}]),
+            |it| json!(it.spec.as_ref().unwrap().taints),
+        );
+        let node = json!({
+            "metadata": {"name": instance, "uid": uid, "resourceVersion": version, "labels": labels},
+            "spec": {"providerID": format!("aws:///eu-central-1a/{instance}"), "taints": taints},
+            "status": {
+                "addresses": [{"type": "InternalIP", "address": address}],
+                "conditions": [{"type": "Ready", "status": if ready { "True" } else { "False" }}],
+            },
+        });
+        self.nodes
+            .insert(instance.to_owned(), serde_json::from_value(node).unwrap());
+    }
+}
+
+pub(super) fn address(number: u8) -> String {
+    format!("10.98.0.{number}")
+}
+
+pub(super) fn key_name(number: u8) -> String {
+    format!("key-{number:03}")
+}

@@ -1,0 +1,85 @@
+//! When a token is made, replaced and taken back.
+
+use std::time::Duration;
+
+use super::fixture::{ONE, is_labelled, joining, plan, reason, settle, status, world};
+use super::scene::{address, key_name};
+use crate::reconcile::decide::Action;
+use crate::worker::Phase;
+
+#[test]
+fn a_claim_gets_a_token_that_was_kept_first_and_is_shown_last() {
+    let mut world = world(1);
+    world.claim(ONE, "kubelet key", None);
+    let actions = plan(&world, ONE).actions;
+    let kinds = actions
+        .iter()
+        .map(|it| format!("{it:?}").split([' ', '(']).next().unwrap().to_owned());
+    let kinds: Vec<String> = kinds.collect();
+    assert_eq!(kinds, ["Save", "LabelKey", "WriteJoin", "CreateToken", "Save"]);
+    settle(&mut world, ONE);
+    let token = status(&world, ONE).token.clone().unwrap();
+    assert_eq!((token.id.as_str(), token.generation), ("abcdef", 1));
+    assert_eq!(token.expires, world.now + Duration::from_mins(12));
+    assert_eq!(status(&world, ONE).phase, Some(Phase::Joining));
+}
+
+#[test]
+fn an_expired_token_is_replaced_as_long_as_the_claim_holds() {
+    let mut world = joining(1);
+    world.now += Duration::from_mins(12);
+    let expired = plan(&world, ONE);
+    assert!(expired.actions.contains(&Action::DeleteToken {
+        id: "abcdef".to_owned()
+    }));
+    settle(&mut world, ONE);
+    assert_eq!(status(&world, ONE).token.as_ref().unwrap().generation, 1);
+    world.now += Duration::from_hours(1);
+    settle(&mut world, ONE);
+    assert_eq!(
+        (status(&world, ONE).token.clone(), world.tokens.len(), world.joins.len()),
+        (None, 0, 0)
+    );
+}
+
+#[test]
+fn a_reset_replaces_the_token_and_the_node_that_never_came_up() {
+    let mut world = joining(1);
+    world.node(ONE, &address(1), false);
+    settle(&mut world, ONE);
+    world.claim(ONE, "kubelet key", Some(1));
+    settle(&mut world, ONE);
+    assert_eq!(status(&world, ONE).generation, Some(2));
+    assert_eq!(
+        (world.nodes.len(), world.tokens.len(), status(&world, ONE).key.clone()),
+        (0, 1, Some(key_name(1)))
+    );
+    world.node(ONE, &address(1), false);
+    settle(&mut world, ONE);
+    assert_eq!(
+        (world.nodes.len(), status(&world, ONE).generation),
+        (1, Some(2)),
+        "the same reset counts once"
+    );
+}
+
+#[test]
+fn a_contested_instance_loses_its_token_and_keeps_its_key() {
+    let mut world = joining(2);
+    let now = world.now;
+    world.record(ONE, |it| it.contested = Some(now));
+    world.node(ONE, &address(1), true);
+    settle(&mut world, ONE);
+    assert_eq!((world.tokens.len(), world.joins.len()), (0, 0));
+    assert!(is_labelled(&world, 1, ONE));
+    assert_eq!(
+        (status(&world, ONE).phase, status(&world, ONE).joined),
+        (Some(Phase::Failed), None)
+    );
+    assert_eq!(reason(&world, ONE, "Claimed"), "Contested");
+    assert_eq!(
+        world.nodes[ONE].spec.as_ref().unwrap().taints.as_ref().unwrap().len(),
+        1,
+        "pods stay away"
+    );
+}
