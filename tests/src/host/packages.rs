@@ -12,11 +12,12 @@ use super::process::{here, run};
 use super::progress::{narrate, say};
 
 /// Each with Debian's package of it.
-const PROGRAMS: [(&str, &str); 9] = [
+const PROGRAMS: [(&str, &str); 10] = [
     ("dnsmasq", "dnsmasq-base"),
     ("ip", "iproute2"),
     ("mke2fs", "e2fsprogs"),
     ("mmdebstrap", "mmdebstrap"),
+    ("mount", "mount"),
     ("nft", "nftables"),
     ("qemu-img", "qemu-utils"),
     ("qemu-system-x86_64", "qemu-system-x86"),

@@ -18,7 +18,7 @@ rm -f /etc/hostname /etc/apt/apt.conf.d/99mmdebstrap
 echo '/dev/vda / ext4 noatime 0 0' > /etc/fstab
 rm -rf /var/cache/apt/* /var/lib/apt/lists/*
 
-# A complete first file system in place of Debian's: it starts in a tenth of the time.
+# A first file system of our own in place of Debian's, which would go through all devices with udev before it mounts the root.
 initrd=$(mktemp -d)
 mkdir "$initrd/dev" "$initrd/root" "$initrd/machine"
 cp /usr/bin/busybox /boot/init "$initrd"
