@@ -49,7 +49,13 @@ pub(super) enum Refusal {
 
 /// Approves the instance's request, once it has asked with the right one.
 pub(super) fn approve(draft: &mut Draft<'_>) {
-    let (Some(claim), Some(token), true) = (&draft.status.claim, &draft.status.token, draft.hands_out()) else {
+    // A token that this very pass has replaced counts no more, one that it makes nobody can have used.
+    let token = draft
+        .status
+        .token
+        .as_ref()
+        .filter(|it| draft.findings.token.as_ref() == Some(it));
+    let (Some(claim), Some(token), true) = (&draft.status.claim, token, draft.hands_out()) else {
         return;
     };
     if draft.findings.joined.is_some() {

@@ -1,8 +1,12 @@
+use k8s_openapi::api::core::v1::Node;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, PKCS_ECDSA_P256_SHA256, PublicKeyData as _};
 use serde_json::{Value, json};
 use test_case::test_case;
 
 use super::*;
+use crate::reconcile::decide::key::Key;
+use crate::reconcile::decide::{Case, Join, Observed, decide};
+use crate::worker::{State, Wish, Worker, WorkerSpec, WorkerStatus};
 
 const INSTANCE: &str = "i-0123456789abcdef0";
 
@@ -133,4 +137,75 @@ fn what_follows_the_request_is_not_ignored() {
         verdict(&request(&twice, |_| {}), &hash_of(&key)),
         Err(Refusal::Unreadable)
     );
+}
+
+/// What is decided about a request of an instance that is about to join, after a change of its world.
+fn plan(change: impl FnOnce(&mut WorkerStatus, &mut Observed)) -> Vec<Action> {
+    let key = key();
+    let now = "2026-12-02T00:00:00Z";
+    let status = json!({
+        "announced": {"state": "running", "account": "123456789012", "region": "eu-central-1", "time": now},
+        "claim": {"key": "", "kubeletKey": hash_of(&key), "kubeletVersion": "v1.37.2", "time": now},
+        "generation": 1,
+        "key": "key-1",
+        "token": {"id": "abcdef", "generation": 1, "expires": "2026-12-02T00:12:00Z"},
+    });
+    let mut status: WorkerStatus = serde_json::from_value(status).unwrap();
+    let mut observed = Observed {
+        join: Some(Join {
+            resource_version: "1".to_owned(),
+            token: status.token.clone().unwrap(),
+        }),
+        requests: vec![request(&kubelets(&key), |_| {})],
+        ..Observed::default()
+    };
+    observed.keys.held.push(Key {
+        name: "key-1".to_owned(),
+        resource_version: "1".to_owned(),
+        addresses: vec![],
+        shown_by: None,
+    });
+    change(&mut status, &mut observed);
+    let spec = WorkerSpec {
+        instance_id: INSTANCE.to_owned(),
+        wished: Wish::Running,
+    };
+    let mut worker = Worker::new(INSTANCE, spec);
+    worker.status = Some(status);
+    let plan = decide(Case {
+        instance: &INSTANCE.parse().unwrap(),
+        worker: &worker,
+        observed: &observed,
+        config: &toml::from_str(include_str!("../../../../testdata/provisioner.toml")).unwrap(),
+        now: now.parse().unwrap(),
+        token_id: "ghijkl",
+    });
+    plan.actions
+}
+
+fn approval() -> Action {
+    Action::Approve {
+        name: "csr-1".to_owned(),
+        resource_version: "1".to_owned(),
+    }
+}
+
+#[test]
+fn the_request_of_an_instance_that_joins_is_approved() {
+    assert!(plan(|_, _| {}).contains(&approval()));
+}
+
+type Change = fn(&mut WorkerStatus, &mut Observed);
+
+#[test_case(|_, it| it.node = Some(Node::default()); "a Node of its name is there")]
+#[test_case(|it, _| it.joined = Some(it.claim.as_ref().unwrap().time); "it has joined before")]
+#[test_case(|it, _| it.contested = Some(it.claim.as_ref().unwrap().time); "it is contested")]
+#[test_case(|it, _| it.announced.as_mut().unwrap().state = State::Stopping; "it is stopping")]
+#[test_case(|it, _| it.announced.as_mut().unwrap().account = String::new(); "it is not eligible")]
+#[test_case(|it, _| it.claim.as_mut().unwrap().reset = Some(1); "its token is of a generation that was reset")]
+#[test_case(|_, it| it.join = None; "its token is being replaced")]
+#[test_case(|it, _| it.token = None; "its token was not shown")]
+#[test_case(|it, _| it.claim.as_mut().unwrap().kubelet_key = String::new(); "its key is another")]
+fn otherwise_it_is_not(change: Change) {
+    assert!(!plan(change).contains(&approval()));
 }
