@@ -20,13 +20,11 @@ const RESULT: &str = "image";
 const FURNISH: &str = "chroot \"$1\" sh -ec 'cpio -idu --quiet < /files.cpio; rm /files.cpio; exec sh /boot/setup.sh'";
 /// Through a second mount, which does not show the systems mounted in the root: their files would be copied too.
 const MAKE_DISK: &str = "set -e
+trap 'umount \"$1.plain\"; rmdir \"$1.plain\"; rm -f \"$1.ext4\"' EXIT
 mkdir \"$1.plain\"
 mount --bind \"$1\" \"$1.plain\"
 mke2fs -q -t ext4 -O ^metadata_csum -E lazy_itable_init=0,lazy_journal_init=0 -d \"$1.plain\" \"$1.ext4\" 4G
-umount \"$1.plain\"
-rmdir \"$1.plain\"
-qemu-img convert -O qcow2 \"$1.ext4\" \"$1/disk.qcow2\"
-rm \"$1.ext4\"";
+qemu-img convert -O qcow2 \"$1.ext4\" \"$1/disk.qcow2\"";
 
 /// Builds below `workshop`, and returns the folder with the image's files.
 pub(super) async fn image(workshop: &Path, archive: &[u8]) -> anyhow::Result<PathBuf> {
