@@ -71,7 +71,8 @@ async fn demo(prepared: &Prepared) -> anyhow::Result<()> {
             opening,
         )
         .await?;
-    story::tell(&region, &prepared.image, &teller).await?;
+    let told = Box::pin(story::tell(&region, &prepared.image, &teller)).await;
+    region.with_evidence("demo", told).await?;
     teller.say("\nThat was dynk8s. Nothing of it is left on this machine but a cache.");
     Ok(())
 }

@@ -14,7 +14,8 @@ fn main() -> anyhow::Result<ExitCode> {
     let join = Trial::test("a_machine_becomes_a_node_and_its_key_comes_back", move || {
         let story = async {
             let region = Region::open(&prepared.programs, &prepared.product).await?;
-            story::tell(&region, &prepared.image, &Teller::silent()).await
+            let told = story::tell(&region, &prepared.image, &Teller::silent()).await;
+            region.with_evidence("join", told).await
         };
         runtime()?.block_on(story).map_err(|error| format!("{error:#}").into())
     });

@@ -2,6 +2,7 @@
 //! instances that come and go. Every test that crosses a process starts here, and so does the demo.
 
 mod aws;
+mod evidence;
 mod keys;
 mod machine;
 mod provisioner;

@@ -64,8 +64,7 @@ impl Provisioner {
 
     /// The public half of its key, as `agent.toml` pins it.
     pub async fn key(&self) -> anyhow::Result<String> {
-        let mut command = command("serve");
-        command.arg("key");
+        let command = command("serve", &["key"]);
         let key = run(command, b"", READY_WITHIN, &self.room.spawner()).await?;
         Ok(key.trim().to_owned())
     }
@@ -100,8 +99,7 @@ impl Provisioner {
 
     async fn launch(&self, half: &str) -> anyhow::Result<Process> {
         let log = Path::new(SCRATCH).join(format!("provisioner-{half}.log"));
-        let mut command = command(half);
-        command.arg(half);
+        let command = command(half, &[half, &format!("--config=/etc/dynk8s/{half}.toml")]);
         let mut process = Process::start(command, &log, &self.room.spawner())?;
         self.wait_until_ready(half, &mut process).await?;
         Ok(process)
@@ -126,13 +124,14 @@ impl Provisioner {
     }
 }
 
-fn command(half: &str) -> Command {
+/// The program with the rights of one half.
+fn command(half: &str, words: &[&str]) -> Command {
     let mut command = Command::new("/usr/bin/dynk8s-provisioner");
     command
         .env_clear()
         .env("SSL_CERT_FILE", "/etc/dynk8s/ca.pem")
         .env("KUBECONFIG", format!("/etc/dynk8s/{half}.kubeconfig"))
-        .arg(format!("--config=/etc/dynk8s/{half}.toml"))
+        .args(words)
         .arg(format!("--namespace={NAMESPACE}"));
     command
 }

@@ -56,16 +56,16 @@ fn main() -> anyhow::Result<ExitCode> {
 }
 
 fn trial(lab: &Lab, name: &str, fault: impl AsyncFnOnce(&mut Stage) -> anyhow::Result<()> + Send + 'static) -> Trial {
-    let lab = lab.clone();
+    let (lab, title) = (lab.clone(), format!("faults-{name}"));
     Trial::test(name, move || {
         let mut lab = lab.lock().unwrap_or_else(PoisonError::into_inner);
         let (stage, runtime) = &mut *lab;
-        runtime
-            .block_on(async {
-                stage.mend().await?;
-                fault(stage).await
-            })
-            .map_err(|error| format!("{error:#}").into())
+        let outcome = runtime.block_on(async {
+            stage.mend().await?;
+            let outcome = fault(stage).await;
+            stage.region.with_evidence(&title, outcome).await
+        });
+        outcome.map_err(|error| format!("{error:#}").into())
     })
 }
 
