@@ -76,18 +76,11 @@ fn refusal(reason: Option<Reason>) -> &'static str {
 }
 
 /// Whether a connection failed over the certificate.
-fn is_certificate(error: &reqwest::Error) -> bool {
-    let mut source = std::error::Error::source(error);
-    while let Some(error) = source {
-        let rustls = error.downcast_ref::<rustls::Error>();
-        // An I/O error hands out the source of its inner error, and hides that one itself.
-        let inner = error
-            .downcast_ref::<std::io::Error>()
-            .and_then(|it| it.get_ref()?.downcast_ref());
-        if let Some(rustls::Error::InvalidCertificate(_)) = rustls.or(inner) {
-            return true;
-        }
-        source = error.source();
+fn is_certificate(error: &(dyn std::error::Error + 'static)) -> bool {
+    if let Some(rustls::Error::InvalidCertificate(_)) = error.downcast_ref() {
+        return true;
     }
-    false
+    // An I/O error hands out the source of its inner error, and hides that one itself.
+    let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    inner.is_some_and(|it| is_certificate(it)) || error.source().is_some_and(is_certificate)
 }

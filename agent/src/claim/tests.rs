@@ -199,3 +199,31 @@ async fn names_host_and_port_when_nobody_is_there() {
     assert!(decide::remedy(&error).contains("443"));
     assert_eq!(decide::next(&error), Next::Again);
 }
+
+#[tokio::test]
+async fn names_the_way_to_trust_a_private_ca() {
+    let _already_installed = rustls::crypto::ring::default_provider().install_default();
+    let identity = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let key = rustls::pki_types::PrivateKeyDer::try_from(identity.signing_key.serialize_der()).unwrap();
+    let config = rustls::ServerConfig::builder()
+        .with_no_client_auth()
+        .with_single_cert(vec![identity.cert.der().clone()], key)
+        .unwrap();
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap()).parse().unwrap();
+    tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        let _the_client_refuses = acceptor.accept(stream).await;
+    });
+    let error = Provisioner::new(http(), url, PrivateKey::generate().public())
+        .claim(&id(), &PrivateKey::generate(), &request())
+        .await
+        .unwrap_err();
+    assert!(
+        decide::remedy(&error).contains("`ca_file`"),
+        "{}",
+        decide::chain(&error)
+    );
+    assert_eq!(decide::next(&error), Next::Again);
+}
