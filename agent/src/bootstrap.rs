@@ -75,6 +75,7 @@ impl Machine<'_> {
             info!("this machine has joined before; bringing its tunnel and names back");
             let tunnel = self.tunnel(&kept.wireguard).await?;
             self.names(&tunnel, &kept.cluster).await?;
+            join::let_rotate().await?;
             service::ready();
             return self.ready(&tunnel, &kept.cluster).await;
         }
@@ -142,7 +143,9 @@ impl Machine<'_> {
         let work = async {
             let cri_socket = self.settings.cri_socket.as_deref();
             let joiner = Joiner::prepare(&self.facts, &self.keys.kubelet, cri_socket, names).await?;
-            self.join_until(deadline, &joiner, version, answer, tunnel).await
+            let brought = self.join_until(deadline, &joiner, version, answer, tunnel).await?;
+            join::let_rotate().await?;
+            Ok(brought)
         };
         step(self.recorder, "join", work, |(answer, _)| {
             format!("joined {}", answer.cluster.server)

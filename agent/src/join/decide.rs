@@ -125,7 +125,9 @@ pub(crate) fn cause(lines: &[String], kubelet: Option<&str>) -> Cause {
             remedy: remedy.map_or("see `kubeadm join --help` for the check", |(_, remedy)| remedy),
         };
     }
-    if let Some(words) = kubelet.filter(|_| lines.iter().any(|it| is_unhealthy_kubelet(it))) {
+    let healthy = lines.iter().any(|it| it.contains("The kubelet is healthy"));
+    let silent = !healthy && lines.iter().any(|it| is_unhealthy_kubelet(it));
+    if let Some(words) = kubelet.filter(|_| silent) {
         let remedy = KUBELET.iter().find(|(phrase, _)| words.contains(phrase));
         return Cause {
             cause: format!("the kubelet did not get healthy: {words}"),
@@ -225,6 +227,19 @@ mod tests {
             "{told}"
         );
         assert!(!told.contains("run.go"), "{told}");
+    }
+
+    #[test]
+    fn does_not_blame_a_healthy_kubelet_that_waits_for_its_certificate() {
+        let output = lines(
+            "[kubelet-check] The kubelet is healthy after 5s\n\
+             error: error execution phase kubelet-wait-bootstrap: failed while waiting for TLS bootstrap: context deadline exceeded",
+        );
+        let told = cause(&output, Some("Unable to register mirror pod")).to_string();
+        assert!(
+            told.contains("TLS bootstrap") && told.contains("CertificateSigningRequests"),
+            "{told}"
+        );
     }
 
     #[test]

@@ -57,6 +57,13 @@ pub(super) async fn enable_kubelet() -> Result<bool, command::Error> {
     Ok(ended.success)
 }
 
+/// Lets a kubelet that runs read its configuration again. It may wait for this unit, so this does not wait for it.
+pub(super) async fn restart_kubelet() -> Result<(), command::Error> {
+    let arguments = ["try-restart", "--no-block", "kubelet.service"];
+    command::run("systemctl", &arguments, SHORT, |line| debug!("systemctl: {line}")).await?;
+    Ok(())
+}
+
 fn redacted(line: &str, token: &Secret) -> String {
     let secret = token
         .expose()

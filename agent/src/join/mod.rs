@@ -27,6 +27,9 @@ use render::FOLDER;
 /// The credentials that a kubelet has once it joined.
 pub(crate) const KUBELET_CONFIG: &str = "/etc/kubernetes/kubelet.conf";
 
+/// The configuration that kubeadm writes for the kubelet.
+const KUBELET_SETTINGS: &str = "/var/lib/kubelet/config.yaml";
+
 /// What a join leaves behind and the next one trips over.
 const LEFT_OVERS: &[&str] = &[
     KUBELET_CONFIG,
@@ -125,6 +128,18 @@ pub(crate) async fn reset(cri_socket: Option<&str>) -> anyhow::Result<()> {
 /// Whether an earlier join left something behind.
 pub(crate) fn left_overs() -> bool {
     LEFT_OVERS.iter().any(|path| Path::new(path).exists())
+}
+
+/// Lets the kubelet rotate its certificates from now on, which it must not do for the first one.
+pub(crate) async fn let_rotate() -> anyhow::Result<()> {
+    let path = Path::new(KUBELET_SETTINGS);
+    let Some(rotating) = files::read(path)?.as_deref().and_then(render::rotating) else {
+        return Ok(());
+    };
+    files::write(path, rotating.as_bytes(), files::PRIVATE)?;
+    kubeadm::restart_kubelet()
+        .await
+        .context("failed to restart the kubelet")
 }
 
 async fn refused(lines: Vec<String>) -> Error {

@@ -46,11 +46,26 @@ pub(super) fn material(
     Ok(vec![
         file("config.json", &configuration(facts, answer, address, cri_socket)?),
         file("discovery.json", &discovery(answer)),
-        file(
-            "patches/kubeletconfiguration+merge.json",
-            &json!({ "resolvConf": KUBELET_FILE }),
-        ),
+        file("patches/kubeletconfiguration+merge.json", &kubelet_patch()),
     ])
+}
+
+/// A kubelet that rotates its certificates draws the key of its first one itself; only one that does not takes the key
+/// that the instance claimed. Once it has joined, [`rotating`] lets it rotate.
+fn kubelet_patch() -> Value {
+    json!({ "resolvConf": KUBELET_FILE, "rotateCertificates": false })
+}
+
+/// The kubelet's configuration with the rotation of certificates; `None` if nothing is to be changed.
+pub(super) fn rotating(configuration: &str) -> Option<String> {
+    let changed: String = configuration
+        .split_inclusive('\n')
+        .map(|line| match line.trim_end() {
+            "rotateCertificates: false" => "rotateCertificates: true\n",
+            _ => line,
+        })
+        .collect();
+    (changed != configuration).then_some(changed)
 }
 
 fn configuration(facts: &Facts, answer: &ClaimAnswer, address: IpAddr, cri_socket: &str) -> Result<Value, Unquotable> {
@@ -150,7 +165,7 @@ pub(super) mod tests {
     use dynk8s_api::claim::{ClaimAnswer, Cluster, NodeSettings, Taint, TaintEffect};
     use test_case::test_case;
 
-    use super::{Material, material};
+    use super::{Material, material, rotating};
     use crate::facts::Facts;
 
     pub(crate) fn facts() -> Facts {
@@ -220,6 +235,17 @@ pub(super) mod tests {
         let mut answer = answer();
         answer.node.taints[0].value = "x --y".to_owned();
         assert!(rendered(&answer).unwrap_err().to_string().contains("taint"));
+    }
+
+    #[test]
+    fn lets_the_kubelet_rotate_its_certificates_once_it_has_one() {
+        let before = "kind: KubeletConfiguration\nrotateCertificates: false\nstaticPodPath: /x\n";
+        let after = rotating(before).unwrap();
+        assert_eq!(
+            after,
+            "kind: KubeletConfiguration\nrotateCertificates: true\nstaticPodPath: /x\n"
+        );
+        assert_eq!(rotating(&after), None);
     }
 
     #[test]
