@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::{Node, Secret};
 use kube::runtime::reflector::{ObjectRef, Store, store};
 use kube::runtime::{Controller, WatchStreamExt as _, watcher};
 use kube::{Api, Client, ResourceExt as _};
+use tokio::sync::OnceCell;
 
 use super::apply::Failure;
 use super::decide::instance_of;
@@ -18,11 +19,17 @@ pub(super) struct Stores {
     pub(super) joins: Store<Secret>,
     pub(super) nodes: Store<Node>,
     pub(super) requests: Store<CertificateSigningRequest>,
+    listed: OnceCell<()>,
 }
 
 impl Stores {
     /// Waits until everything was listed once: what has not been seen yet must not be taken for absent.
     pub(super) async fn ready(&self) -> Result<(), Failure> {
+        // A store wakes only the last of those who wait for it, so one waits for all.
+        self.listed.get_or_try_init(|| self.all_listed()).await.copied()
+    }
+
+    async fn all_listed(&self) -> Result<(), Failure> {
         let all = async {
             self.workers.wait_until_ready().await?;
             self.keys.wait_until_ready().await?;
@@ -73,6 +80,7 @@ pub(super) fn attach(controller: Controller<Worker>, client: &Client, namespace:
         joins,
         nodes,
         requests,
+        listed: OnceCell::new(),
     };
     (stores, controller)
 }
@@ -112,4 +120,46 @@ fn named<K: kube::Resource>(namespace: &str) -> impl Fn(K) -> Option<ObjectRef<W
 fn concerned_by_request(namespace: &str) -> impl Fn(CertificateSigningRequest) -> Option<ObjectRef<Worker>> + use<> {
     let namespace = namespace.to_owned();
     move |request| Some(ObjectRef::new(instance_of(&request)?.as_str()).within(&namespace))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures_util::StreamExt as _;
+    use futures_util::stream::FuturesUnordered;
+    use kube::runtime::watcher::Event;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// With more Workers than are looked at at once, whoever is not woken holds a place for ever.
+    #[tokio::test]
+    async fn all_who_wait_for_the_lists_are_woken() {
+        let (workers, mut worker_writer) = store();
+        let (keys, mut key_writer) = store();
+        let (joins, mut join_writer) = store();
+        let (nodes, mut node_writer) = store();
+        let (requests, mut request_writer) = store();
+        let stores = Stores {
+            workers,
+            keys,
+            joins,
+            nodes,
+            requests,
+            listed: OnceCell::new(),
+        };
+        let mut waiting: FuturesUnordered<_> = (0..8).map(|_| stores.ready()).collect();
+        let early = timeout(Duration::from_millis(10), waiting.next()).await;
+        assert!(early.is_err(), "nothing is listed yet");
+        worker_writer.apply_watcher_event(&Event::InitDone);
+        key_writer.apply_watcher_event(&Event::InitDone);
+        join_writer.apply_watcher_event(&Event::InitDone);
+        node_writer.apply_watcher_event(&Event::InitDone);
+        request_writer.apply_watcher_event(&Event::InitDone);
+        for _ in 0..8 {
+            let woken = timeout(Duration::from_secs(5), waiting.next()).await;
+            assert!(matches!(woken, Ok(Some(Ok(())))), "{woken:?}");
+        }
+    }
 }
