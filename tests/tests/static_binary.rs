@@ -24,7 +24,9 @@ async fn the_agent_is_static_and_has_no_getaddrinfo() {
         "{ldd}"
     );
     let content = std::fs::read(&agent).unwrap();
-    let found = content.windows(READ_BY_GETADDRINFO.len()).any(|it| it == READ_BY_GETADDRINFO);
+    let found = content
+        .windows(READ_BY_GETADDRINFO.len())
+        .any(|it| it == READ_BY_GETADDRINFO);
     assert!(!found, "something in {} can call getaddrinfo", agent.display());
     let megabytes = content.len() / 1_000_000;
     assert!(megabytes < 9, "{megabytes} MB");

@@ -69,13 +69,11 @@ pub(super) fn rotating(configuration: &str) -> Option<String> {
 }
 
 fn configuration(facts: &Facts, answer: &ClaimAnswer, address: IpAddr, cri_socket: &str) -> Result<Value, Unquotable> {
-    let mut arguments = vec![
+    let arguments = [
         json!({ "name": "node-ip", "value": address }),
         json!({ "name": "provider-id", "value": facts.provider_id() }),
+        json!({ "name": "node-labels", "value": labels(facts, answer)? }),
     ];
-    if !answer.node.labels.is_empty() {
-        arguments.push(json!({ "name": "node-labels", "value": labels(&answer.node.labels)? }));
-    }
     let taints: Result<Vec<Value>, _> = answer.node.taints.iter().map(taint).collect();
     Ok(json!({
         "apiVersion": "kubeadm.k8s.io/v1beta4",
@@ -118,7 +116,20 @@ fn discovery(answer: &ClaimAnswer) -> Value {
     })
 }
 
-fn labels(labels: &BTreeMap<String, String>) -> Result<String, Unquotable> {
+/// What a cloud's nodes are labelled with, and what the group says, which counts more.
+fn labels(facts: &Facts, answer: &ClaimAnswer) -> Result<String, Unquotable> {
+    let mut labels = BTreeMap::from([
+        ("node.kubernetes.io/instance-type", facts.instance_type.as_str()),
+        ("topology.kubernetes.io/region", &facts.region),
+        ("topology.kubernetes.io/zone", &facts.zone),
+    ]);
+    labels.extend(
+        answer
+            .node
+            .labels
+            .iter()
+            .map(|(key, value)| (key.as_str(), value.as_str())),
+    );
     let pairs: Result<Vec<String>, _> = labels
         .iter()
         .map(|(key, value)| {
@@ -249,10 +260,16 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn leaves_out_labels_where_there_are_none() {
+    fn the_group_has_the_last_word_about_a_label() {
         let mut answer = answer();
-        answer.node.labels.clear();
+        let zone = "topology.kubernetes.io/zone";
+        answer.node.labels = [(zone.to_owned(), "on-premises".to_owned())].into();
         let material = rendered(&answer).unwrap();
-        assert!(!material[0].content.expose().contains("node-labels"));
+        let configuration = material[0].content.expose();
+        assert!(
+            configuration.contains(&format!("{zone}=on-premises")),
+            "{configuration}"
+        );
+        assert!(!configuration.contains(&format!("{zone}=eu")), "{configuration}");
     }
 }

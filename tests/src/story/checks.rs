@@ -64,6 +64,12 @@ async fn node(region: &Region, instance: &Instance, tunnel: &Tunnel) -> anyhow::
     expect("InternalIP", internal, json!(tunnel.address))?;
     let labels = &node["metadata"]["labels"];
     expect("label of its group", &labels["example.org/pool"], json!("burst"))?;
+    for (label, wanted) in [
+        ("node.kubernetes.io/instance-type", &instance.kind),
+        ("topology.kubernetes.io/zone", &instance.zone),
+    ] {
+        expect(label, &labels[label], json!(wanted))?;
+    }
     expect("role", &labels["node-role.kubernetes.io/burst"], json!(""))?;
     expect(
         "taints",

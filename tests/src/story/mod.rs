@@ -113,8 +113,8 @@ async fn wait_for_node(region: &Region, instance: &Instance, secrets: &mut Vec<S
         tokio::time::sleep(Duration::from_millis(300)).await;
     }
     region
-        .worker_until("the Worker is Ready and its taint lifted", SOON, instance, |it| {
-            it["status"]["phase"] == "Ready"
+        .worker_until("Worker and agent know that the node is Ready", SOON, instance, |it| {
+            it["status"]["phase"] == "Ready" && it["status"]["journey"]["outcome"] == "ready"
         })
         .await?;
     ensure!(!secrets.is_empty(), "no bootstrap token was ever seen");

@@ -39,7 +39,9 @@ async fn is_refused(stage: &Stage, message: &Message, instance: &Instance) -> an
     }
     let attempts = stage.region.aws.sns.deliveries().entries();
     // A connection that an earlier fault has cut is no answer.
-    let answers = attempts.iter().filter(|it| it.message == message.id && it.outcome.is_ok());
+    let answers = attempts
+        .iter()
+        .filter(|it| it.message == message.id && it.outcome.is_ok());
     let answers = answers.count();
     ensure!(answers == 1, "SNS was answered {answers} times");
     let worker = stage.region.worker(instance).await?;
