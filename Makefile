@@ -2,6 +2,7 @@
 #   make demo    a machine powers on and becomes a node, before your eyes
 #   make test    all tests
 #   make lint    formatting, clippy, licences and sources of dependencies, known vulnerabilities
+#   make agent   the agent as it is put into images: one static program
 
 CARGO ?= cargo
 TOOLS := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/dynk8s/tools
@@ -9,7 +10,7 @@ DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
 ADVISORIES := https://github.com/RustSec/advisory-db
 
-.PHONY: demo test lint prepare deny toolchain
+.PHONY: agent demo test lint prepare deny toolchain
 
 demo: toolchain
 	@$(CARGO) run --quiet --locked --package dynk8s-lab -- demo
@@ -20,6 +21,11 @@ test: prepare
 # All that the demo and the tests need from the network: Debian's packages, the programs of Kubernetes, the machine's image.
 prepare: toolchain
 	@$(CARGO) run --quiet --locked --package dynk8s-lab -- prepare
+
+# The flag comes from the environment: in a configuration file it would break every build that names no target.
+agent: toolchain
+	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --locked --release --package dynk8s-agent \
+		--target $$(rustc --print host-tuple)
 
 lint: toolchain deny
 	$(CARGO) fmt --all --check

@@ -23,7 +23,7 @@ pub struct Config {
     /// Where `serve` listens for AWS and agents, behind an ingress that ends TLS.
     #[serde(default = "listen")]
     pub listen: SocketAddr,
-    /// Where `/healthz`, `/readyz` and `/metrics` are, for the cluster only.
+    /// Where `/healthz` and `/readyz` are, for the cluster only.
     #[serde(default = "health_listen")]
     pub health_listen: SocketAddr,
     /// The cluster that nodes join.
