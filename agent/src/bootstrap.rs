@@ -9,7 +9,7 @@ mod machine;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use dynk8s_api::Secret;
 use dynk8s_api::claim::{ClaimAnswer, Cluster};
 use dynk8s_api::progress::Outcome;
@@ -79,7 +79,7 @@ impl Machine<'_> {
             service::ready();
             return self.ready(&tunnel, &kept.cluster).await;
         }
-        let version = join::version().await.context("failed to tell kubeadm's version")?;
+        let version = join::version().await.context("claim")?;
         let answer = self.claim(&version).await?;
         let tunnel = self.tunnel(&answer.wireguard).await?;
         let names = self.names(&tunnel, &answer.cluster).await?;
@@ -144,6 +144,8 @@ impl Machine<'_> {
             let cri_socket = self.settings.cri_socket.as_deref();
             let joiner = Joiner::prepare(&self.facts, &self.keys.kubelet, cri_socket, names).await?;
             let brought = self.join_until(deadline, &joiner, version, answer, tunnel).await?;
+            // From here on a start brings back what is there: a reset would take a good node apart.
+            self.state.note_joined()?;
             join::let_rotate().await?;
             Ok(brought)
         };
@@ -159,7 +161,6 @@ impl Machine<'_> {
             facts: &self.facts,
             cluster,
             tunnel,
-            state: &self.state,
         };
         let deadline = Instant::now() + self.settings.deadlines.ready;
         let standing = step(
@@ -177,7 +178,12 @@ impl Machine<'_> {
                 "the Node `{}` is not Ready in time: {why}; still waiting",
                 self.facts.id
             );
-            watch.wait(Instant::now() + LATE, self.recorder).await?;
+            if let Standing::NotReady(why) = watch.wait(Instant::now() + LATE, self.recorder).await? {
+                bail!(
+                    "ready: failed to see the Node `{}` Ready within {LATE:?}: {why}",
+                    self.facts.id
+                );
+            }
         }
         self.recorder.end(Outcome::Ready, None);
         self.report().await;

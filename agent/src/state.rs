@@ -81,12 +81,12 @@ impl State {
             .and_then(|text| text.trim().parse().ok()))
     }
 
-    /// Whether the Node has been seen in the cluster.
+    /// Whether a join has succeeded on this machine.
     pub(crate) fn has_joined(&self) -> bool {
         self.joined().exists()
     }
 
-    /// Notes that the Node has been seen in the cluster.
+    /// Notes that a join has succeeded.
     pub(crate) fn note_joined(&self) -> anyhow::Result<()> {
         files::write_if_changed(&self.joined(), b"", files::PRIVATE).map(|_| ())
     }

@@ -16,10 +16,13 @@ pub(crate) async fn step<T>(
     done: impl Fn(&T) -> String,
 ) -> anyhow::Result<T> {
     service::status(&format!("{name} is under way"));
-    service::extend_start();
     recorder.start(name);
     let began = Instant::now();
-    match work.await {
+    let outcome = tokio::select! {
+        outcome = work => outcome,
+        never = service::keep_starting() => match never {},
+    };
+    match outcome {
         Ok(value) => {
             recorder.finish(None);
             let text = format!("{name}: {} ({:.1}s)", done(&value), began.elapsed().as_secs_f64());

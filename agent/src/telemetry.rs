@@ -1,7 +1,6 @@
 //! One sink: short lines on standard error. The journal and, through the unit, the console of the machine read them.
 
 use std::fmt;
-use std::io::IsTerminal as _;
 
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::Targets;
@@ -13,7 +12,8 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// Starts logging. A second call changes nothing.
 pub fn start() {
-    let journal = !std::io::stderr().is_terminal();
+    // systemd sets it where standard error leads to the journal.
+    let journal = std::env::var_os("JOURNAL_STREAM").is_some();
     let layer = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(false)

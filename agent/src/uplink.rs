@@ -117,10 +117,24 @@ pub(crate) fn nameservers(text: &str) -> Vec<IpAddr> {
         .collect()
 }
 
+/// The certificates in a file, at least one.
+pub(crate) fn certificates(path: &Path) -> anyhow::Result<Vec<reqwest::Certificate>> {
+    let named = || format!("failed to read certificates from `{}`", path.display());
+    let text = files::read(path)?
+        .context("there is no such file")
+        .with_context(named)?;
+    let found = reqwest::Certificate::from_pem_bundle(text.as_bytes()).with_context(named)?;
+    if found.is_empty() {
+        bail!("failed to find a certificate in `{}`: it must hold PEM", path.display());
+    }
+    Ok(found)
+}
+
 /// A client for the provisioner: by these resolvers, and with the certificates of the system and of `ca_file`.
 pub(crate) fn https_client(uplink: &Uplink, ca_file: Option<&Path>) -> anyhow::Result<reqwest::Client> {
     let mut builder = reqwest::Client::builder()
         .https_only(true)
+        .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(Duration::from_secs(10))
         .timeout(Duration::from_secs(30))
@@ -128,10 +142,7 @@ pub(crate) fn https_client(uplink: &Uplink, ca_file: Option<&Path>) -> anyhow::R
         .user_agent(concat!("dynk8s-agent/", env!("CARGO_PKG_VERSION")))
         .dns_resolver(Arc::new(uplink.clone()));
     if let Some(path) = ca_file {
-        let named = || format!("failed to read certificates from the `ca_file` `{}`", path.display());
-        let text = std::fs::read(path).with_context(named)?;
-        let certificates = reqwest::Certificate::from_pem_bundle(&text).with_context(named)?;
-        builder = builder.tls_certs_merge(certificates);
+        builder = builder.tls_certs_merge(certificates(path)?);
     }
     builder
         .build()

@@ -33,15 +33,18 @@ impl<'a> Machine<'a> {
     pub(super) async fn identify(settings: &'a Settings, recorder: &'a Recorder) -> anyhow::Result<Self> {
         let uplink = Uplink::new(Path::new(uplink::REMEMBERED), uplink::SOURCES);
         let imds = Imds::new();
-        let work = facts::learn(&imds, settings.deadlines.facts, recorder);
-        let facts = step(recorder, "facts", work, |it| {
+        let work = async {
+            let facts = facts::learn(&imds, settings.deadlines.facts, recorder).await?;
+            recorder.instance(&facts.id);
+            let state = State::open(Path::new(state::BASE), &facts.id)?;
+            let keys = Keys::load_or_draw(&state)?;
+            let http = uplink::https_client(&uplink, settings.ca_file.as_deref())?;
+            Ok((facts, state, keys, http))
+        };
+        let (facts, state, keys, http) = step(recorder, "facts", work, |(it, ..)| {
             format!("{} is a {} in {}", it.id, it.instance_type, it.zone)
         })
         .await?;
-        recorder.instance(&facts.id);
-        let state = State::open(Path::new(state::BASE), &facts.id)?;
-        let keys = Keys::load_or_draw(&state)?;
-        let http = uplink::https_client(&uplink, settings.ca_file.as_deref())?;
         let provisioner = Provisioner::new(http, settings.provisioner.clone(), settings.provisioner_key);
         Ok(Self {
             settings,

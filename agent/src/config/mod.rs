@@ -10,6 +10,7 @@ use dynk8s_api::PublicKey;
 use url::Url;
 
 use crate::host::files;
+use crate::uplink;
 
 /// Where the file is, unless `--config` says otherwise.
 pub const DEFAULT_PATH: &str = "/etc/dynk8s/agent.toml";
@@ -103,12 +104,48 @@ impl Settings {
             problems: vec![Problem { key: None, text }],
         };
         match files::read(path) {
-            Ok(Some(text)) => read::settings(&text).map_err(|problems| Problems {
-                file: path.to_owned(),
-                problems,
-            }),
+            Ok(Some(text)) => read::settings(&text)
+                .and_then(check_ca_file)
+                .map_err(|problems| Problems {
+                    file: path.to_owned(),
+                    problems,
+                }),
             Ok(None) => Err(alone("there is no such file; it must name the provisioner".to_owned())),
             Err(error) => Err(alone(format!("{error:#}"))),
         }
+    }
+}
+
+/// Only a person can mend a file that is missing, so it counts as a fault of the configuration.
+fn check_ca_file(settings: Settings) -> Result<Settings, Vec<Problem>> {
+    match settings.ca_file.as_deref().map(uplink::certificates) {
+        Some(Err(error)) => Err(vec![Problem {
+            key: Some("ca_file".to_owned()),
+            text: format!("cannot be used: {error:#}"),
+        }]),
+        Some(Ok(_)) | None => Ok(settings),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dynk8s_api::PrivateKey;
+
+    use super::Settings;
+
+    #[test]
+    fn a_ca_file_must_be_there_and_hold_a_certificate() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, authority) = (folder.path().join("agent.toml"), folder.path().join("ca.pem"));
+        let key = PrivateKey::generate().public();
+        let text = format!(
+            "provisioner = \"https://dynk8s.example\"\nprovisioner_key = \"{key}\"\nca_file = \"{}\"\n",
+            authority.display()
+        );
+        std::fs::write(&file, text).unwrap();
+        let fault = || Settings::load(&file).unwrap_err().to_string();
+        assert!(fault().contains("`ca_file` cannot be used") && fault().contains("no such file"));
+        std::fs::write(&authority, "not PEM").unwrap();
+        assert!(fault().contains("ca.pem"), "{}", fault());
     }
 }

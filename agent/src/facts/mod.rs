@@ -23,7 +23,7 @@ const PAUSES: Pauses = Pauses {
 /// Asks the metadata service, patiently: an instance is often faster than the network around it.
 pub(crate) async fn learn(imds: &Imds, within: Duration, recorder: &Recorder) -> anyhow::Result<Facts> {
     let deadline = Instant::now() + within;
-    let failed = |error: &Error| recorder.again(&error.to_string());
+    let failed = |error: &Error| recorder.tries_again(&error.to_string());
     let outcome = retry::until(deadline, PAUSES, async || imds.facts().await, Error::next, failed).await;
     outcome.map_err(|failure| match failure {
         Failure::Final(error) | Failure::Deadline(Some(error)) => explain(error, within),

@@ -1,7 +1,7 @@
 //! Files that are whole or absent: written beside, synced, renamed.
 
 use std::fs::{self, File, Permissions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
@@ -10,6 +10,9 @@ use tempfile::NamedTempFile;
 
 /// Readable by root alone.
 pub(crate) const PRIVATE: u32 = 0o600;
+
+/// The longest file that is read, in bytes.
+const LONGEST: u64 = 1 << 20;
 
 /// Readable by all.
 pub(crate) const PUBLIC: u32 = 0o644;
@@ -28,7 +31,7 @@ fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     match beside.persist(path) {
         Ok(_) => File::open(folder)?.sync_all(),
         // A file that is a mount point of its own, as in a container, cannot be renamed over.
-        Err(error) if error.error.kind() == io::ErrorKind::ResourceBusy => fs::write(path, content),
+        Err(error) if mode == PUBLIC && error.error.kind() == io::ErrorKind::ResourceBusy => fs::write(path, content),
         Err(error) => Err(error.error),
     }
 }
@@ -52,13 +55,26 @@ pub(crate) fn relink(path: &Path, target: &Path) -> anyhow::Result<()> {
     link().with_context(|| format!("failed to point `{}` at `{}`", path.display(), target.display()))
 }
 
-/// Reads text; `None` if there is no such file.
+/// Reads text; `None` if there is no such file. What is no file, or longer than any of ours, is refused.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Option<String>> {
-    match fs::read_to_string(path) {
+    match read_bounded(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| format!("failed to read `{}`", path.display())),
     }
+}
+
+fn read_bounded(path: &Path) -> io::Result<String> {
+    // Before it is opened: to open a pipe is to wait for its other end.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut text = String::new();
+    File::open(path)?.take(LONGEST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LONGEST {
+        return Err(io::Error::other(format!("it is longer than {LONGEST} bytes")));
+    }
+    Ok(text)
 }
 
 /// Makes a folder, and those above it, that only root may enter.
@@ -112,6 +128,24 @@ mod tests {
         assert_eq!(read(&path).unwrap().as_deref(), Some("two"));
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(folder.path().read_dir().unwrap().count(), 1);
+    }
+
+    #[test]
+    fn reads_no_device_no_folder_and_nothing_endless() {
+        let folder = tempfile::tempdir().unwrap();
+        let long = folder.path().join("long");
+        std::fs::write(&long, vec![b'x'; (1 << 20) + 1]).unwrap();
+        for (path, why) in [
+            (Path::new("/dev/zero"), "regular file"),
+            (folder.path(), "regular file"),
+            (&long, "longer than 1048576 bytes"),
+        ] {
+            let error = format!("{:#}", read(path).unwrap_err());
+            assert!(
+                error.contains(why) && error.contains(&path.display().to_string()),
+                "{error}"
+            );
+        }
     }
 
     #[test]

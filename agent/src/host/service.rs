@@ -1,12 +1,14 @@
 //! What systemd is told. Outside of it, all of this does nothing.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Longer than any silence between two steps, so that a slow step never looks like a hang.
-const PATIENCE: Duration = Duration::from_mins(12);
+/// How often systemd hears that this is still starting, and how long it then waits for the next word.
+const STARTING: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Whether systemd runs this machine.
 pub(crate) fn booted_with_systemd() -> bool {
@@ -18,10 +20,14 @@ pub(crate) fn status(text: &str) {
     notify(&[NotifyState::Status(text)]);
 }
 
-/// Asks for time: starting takes as long as AWS, an operator or a cluster need.
-pub(crate) fn extend_start() {
+/// Asks for time as long as it is polled: starting takes as long as AWS, an operator or a cluster need.
+pub(crate) async fn keep_starting() -> Infallible {
     let micros = u32::try_from(PATIENCE.as_micros()).unwrap_or(u32::MAX);
-    notify(&[NotifyState::ExtendTimeoutUsec(micros)]);
+    let mut ticks = tokio::time::interval(STARTING);
+    loop {
+        ticks.tick().await;
+        notify(&[NotifyState::ExtendTimeoutUsec(micros)]);
+    }
 }
 
 /// Lets the units that are ordered after this one start, the kubelet's among them.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use anyhow::{Context as _, anyhow};
 use dynk8s_api::Secret;
 use tracing::{debug, info};
 
@@ -11,9 +12,23 @@ const SHORT: Duration = Duration::from_secs(20);
 const RESET: Duration = Duration::from_mins(2);
 
 /// The version of kubeadm, and by the way that packages are made, of the kubelet: `v1.37.2`.
-pub(crate) async fn version() -> Result<String, command::Error> {
-    let ended = command::run("kubeadm", &["version", "-o", "short"], SHORT, |_| {}).await?;
-    Ok(ended.lines.last().cloned().unwrap_or_default())
+pub(crate) async fn version() -> anyhow::Result<String> {
+    let failed = "failed to tell the version of kubeadm (are the packages kubeadm and kubelet installed?)";
+    let ended = command::run("kubeadm", &["version", "-o", "short"], SHORT, |_| {})
+        .await
+        .context(failed)?;
+    let version = ended.lines.iter().find(|it| is_version(it));
+    match version {
+        Some(version) if ended.success => Ok(version.clone()),
+        _ => Err(anyhow!("it says `{}`", ended.lines.join(" "))).context(failed),
+    }
+}
+
+/// `v1.37.2`, with whatever a distribution adds; warnings are lines of their own.
+fn is_version(line: &str) -> bool {
+    let numbers: Vec<&str> = line.strip_prefix('v').unwrap_or_default().splitn(3, '.').collect();
+    let starts_with_digit = |it: &&str| it.starts_with(|it: char| it.is_ascii_digit());
+    numbers.len() == 3 && numbers.iter().all(starts_with_digit) && !line.contains(char::is_whitespace)
 }
 
 /// Runs the join.
@@ -79,7 +94,25 @@ fn redacted(line: &str, token: &Secret) -> String {
 mod tests {
     use dynk8s_api::Secret;
 
-    use super::redacted;
+    use super::{is_version, redacted};
+
+    #[test]
+    fn tells_a_version_from_a_warning() {
+        for version in ["v1.37.2", "v1.36.0-rc.1", "v1.36.2+abc"] {
+            assert!(is_version(version), "{version}");
+        }
+        for other in [
+            "",
+            "v1",
+            "v1.2",
+            "1.37.2",
+            "W1202 warning: v1.37.2 is old",
+            "v1.x.2",
+            "error: unknown",
+        ] {
+            assert!(!is_version(other), "{other}");
+        }
+    }
 
     #[test]
     fn hides_the_token() {

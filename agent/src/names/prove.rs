@@ -38,7 +38,7 @@ pub(super) async fn prove(
     let connector = connector(&cluster.ca)?;
     for server in servers {
         let attempt = async || one(*server, &host, port, &connector).await;
-        let failed = |error: &anyhow::Error| recorder.again(&format!("{error:#}"));
+        let failed = |error: &anyhow::Error| recorder.tries_again(&format!("{error:#}"));
         let outcome = retry::until(deadline, PAUSES, attempt, |_| Next::Again, failed).await;
         outcome
             .map_err(Failure::into_error)

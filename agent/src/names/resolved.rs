@@ -1,14 +1,19 @@
 //! systemd-resolved and systemd-networkd over D-Bus.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use zbus::Connection;
+use zbus::connection::Builder;
 use zbus::fdo::DBusProxy;
 use zbus::names::BusName;
 
 const RESOLVED: &str = "org.freedesktop.resolve1";
 const NETWORKD: &str = "org.freedesktop.network1";
+
+/// How long a manager may take for one call.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Address families as D-Bus carries them: `AF_INET` and `AF_INET6`.
 const INET: i32 = 2;
@@ -16,7 +21,7 @@ const INET6: i32 = 10;
 
 /// The system bus; `None` where there is none.
 pub(super) async fn bus() -> Option<Connection> {
-    match Connection::system().await {
+    match Builder::system().method_timeout(PATIENCE).build().await {
         Ok(connection) => Some(connection),
         Err(error) => {
             tracing::debug!("no system bus: {error}");

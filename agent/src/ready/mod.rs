@@ -17,7 +17,6 @@ use tokio::time::Instant;
 
 use crate::facts::Facts;
 use crate::retry::{self, Next, Pauses};
-use crate::state::State;
 use crate::timeline::Recorder;
 use crate::tunnel::Tunnel;
 use crate::uplink::lookup;
@@ -38,7 +37,6 @@ pub(crate) struct Watch<'a> {
     pub(crate) facts: &'a Facts,
     pub(crate) cluster: &'a Cluster,
     pub(crate) tunnel: &'a Tunnel,
-    pub(crate) state: &'a State,
 }
 
 impl Watch<'_> {
@@ -53,7 +51,7 @@ impl Watch<'_> {
                 Err(error)
             }
         };
-        let failed = |error: &anyhow::Error| recorder.again(&format!("{error:#}"));
+        let failed = |error: &anyhow::Error| recorder.tries_again(&format!("{error:#}"));
         let outcome = retry::until(deadline, PAUSES, attempt, |_| Next::Again, failed).await;
         match (outcome, seen.into_inner()) {
             (Ok(standing), _) | (Err(_), Some(standing @ Standing::NotReady(_))) => Ok(standing),
@@ -85,11 +83,7 @@ impl Watch<'_> {
             .await
             .map_err(reqwest::Error::without_url)
             .with_context(failed)?;
-        let standing = decide::standing(&node, &self.facts.provider_id());
-        if !matches!(standing, Standing::Foreign(_)) {
-            self.state.note_joined()?;
-        }
-        Ok(standing)
+        Ok(decide::standing(&node, &self.facts.provider_id()))
     }
 
     fn complaint(&self, standing: &Standing) -> anyhow::Error {

@@ -98,6 +98,21 @@ impl Recorder {
         self.save();
     }
 
+    /// Like [`Recorder::again`], for a step that says nothing else: each new reason is a line in the log.
+    pub(crate) fn tries_again(&self, error: &str) {
+        let known = self
+            .timeline
+            .borrow()
+            .progress
+            .steps
+            .last()
+            .is_some_and(|it| it.error.as_deref() == Some(error));
+        if !known {
+            tracing::info!("{error}; trying again");
+        }
+        self.again(error);
+    }
+
     /// The current step is over. That it needed more than one try stays on record, what was wrong then does not.
     pub(crate) fn finish(&self, error: Option<&str>) {
         let now = self.elapsed();

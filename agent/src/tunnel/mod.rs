@@ -116,7 +116,7 @@ async fn resolve_one(
         let addresses = uplink.resolve(&endpoint.host).await?;
         addresses.first().copied().context("the answer names no address")
     };
-    let failed = |error: &anyhow::Error| recorder.again(&format!("{error:#}"));
+    let failed = |error: &anyhow::Error| recorder.tries_again(&format!("{error:#}"));
     let found = retry::until(deadline, PAUSES, attempt, |_| Next::Again, failed).await;
     let address = found.map_err(Failure::into_error).with_context(|| {
         format!(

@@ -12,8 +12,8 @@ use super::KEY;
 use crate::aws::cloud::Instance;
 use crate::host::containment::SCRATCH;
 use crate::machine::Machine;
-use crate::region::{Region, key_name};
-use crate::topology::addresses::PREMISES_GATEWAY;
+use crate::region::{NAMESPACE, Region, key_name};
+use crate::topology::addresses::{PREMISES_GATEWAY, REGION};
 use crate::topology::gateway::Tunnel;
 
 pub(super) async fn all(
@@ -30,6 +30,8 @@ pub(super) async fn all(
         "the key's label does not name the instance"
     );
     ensure!(region.tokens().await?.is_empty(), "a bootstrap token is left");
+    let copy = region.get(&["secret", &instance.id, "--namespace", NAMESPACE]).await?;
+    ensure!(copy.is_none(), "the copy of the token is left");
     names(machine).await?;
     let age = region.topology.premises.gateway.handshake_age(&tunnel.keys.public)?;
     ensure!(
@@ -66,6 +68,7 @@ async fn node(region: &Region, instance: &Instance, tunnel: &Tunnel) -> anyhow::
     expect("label of its group", &labels["example.org/pool"], json!("burst"))?;
     for (label, wanted) in [
         ("node.kubernetes.io/instance-type", &instance.kind),
+        ("topology.kubernetes.io/region", &REGION.to_owned()),
         ("topology.kubernetes.io/zone", &instance.zone),
     ] {
         expect(label, &labels[label], json!(wanted))?;

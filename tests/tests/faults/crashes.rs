@@ -9,7 +9,7 @@ use crate::stage::Stage;
 pub(crate) async fn of_the_agent(stage: &mut Stage) -> anyhow::Result<()> {
     let (instance, _) = stage.newcomer().await?;
     let mut site = stage.region.site(&instance, "")?;
-    for milliseconds in [50, 150, 300, 500, 800, 1200, 1800] {
+    for milliseconds in [50, 150, 300, 500, 800, 1200, 1800, 2500, 3500] {
         site.start()?;
         sleep(Duration::from_millis(milliseconds)).await;
         site.kill();
