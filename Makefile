@@ -24,7 +24,7 @@ prepare: toolchain
 
 # The flag comes from the environment: in a configuration file it would break every build that names no target.
 agent: toolchain
-	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --locked --release --package dynk8s-agent \
+	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --locked --profile agent --package dynk8s-agent \
 		--target $$(rustc --print host-tuple)
 
 lint: toolchain deny

@@ -24,7 +24,15 @@ pub struct Product {
 /// Builds what is not up to date; needs the network for that, so it comes before the lab enters namespaces of its own.
 pub async fn build() -> anyhow::Result<Product> {
     let host = host_target().await?;
-    let mut agent = cargo(&["build", "--release", "--package", "dynk8s-agent", "--target", &host]);
+    let mut agent = cargo(&[
+        "build",
+        "--profile",
+        "agent",
+        "--package",
+        "dynk8s-agent",
+        "--target",
+        &host,
+    ]);
     agent.env("RUSTFLAGS", "-C target-feature=+crt-static");
     let agent = narrate("building dynk8s-agent, static", artifact(agent, "dynk8s-agent")).await?;
     let provisioner = cargo(&["build", "--package", "dynk8s-provisioner"]);
