@@ -80,6 +80,11 @@ pub(crate) fn reconcile_touches_no_other_node(stage: &Stage) -> anyhow::Result<(
             stage.refused(Who::Reconcile, &what, words)?;
         }
     }
+    stage.refused(
+        Who::Reconcile,
+        &format!("label node {CONTROL_PLANE} node-role.kubernetes.io/control-plane- --dry-run=server"),
+        "never a control plane",
+    )?;
     let created = node("i-0000000f", &json!([]))?;
     stage.refused(Who::Reconcile, &format!("create -f {created}"), "forbidden")?;
     let status = r#"patch node on-premises --subresource=status --type=merge -p {"status":{"phase":"Running"}}"#;
