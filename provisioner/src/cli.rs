@@ -45,7 +45,7 @@ pub enum Command {
 /// What to do with the configuration.
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Name every fault of the configuration file at once
+    /// Name what is wrong with the configuration file: all at once, or the first thing that is no TOML or unknown
     Check(File),
 }
 

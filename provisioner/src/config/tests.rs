@@ -73,3 +73,21 @@ fn an_instance_belongs_to_the_first_group_that_lists_both_account_and_region() {
     assert_eq!(group("123456789012", "eu-west-1"), None);
     assert_eq!(group("999999999999", "eu-central-1"), None);
 }
+
+#[test]
+fn what_cannot_be_parsed_is_told_in_one_line() {
+    let text = SAMPLE.replacen("[cluster]", "[cluster]\ndebug = true", 1);
+    let line = text.lines().position(|it| it == "debug = true").unwrap() + 1;
+    let error = toml::from_str::<Config>(&text).unwrap_err();
+    let told = super::place(&text, &error);
+    assert!(
+        told.starts_with(&format!("line {line}: unknown field `debug`")) && !told.contains('\n'),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_file_that_never_ends_is_refused() {
+    let error = format!("{:#}", Config::read(std::path::Path::new("/dev/zero")).unwrap_err());
+    assert_eq!(error, "failed to read `/dev/zero`: it is not a regular file");
+}
