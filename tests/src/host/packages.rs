@@ -12,8 +12,9 @@ use super::process::{here, run};
 use super::progress::{narrate, say};
 
 /// Each with Debian's package of it.
-const PROGRAMS: [(&str, &str); 10] = [
+const PROGRAMS: [(&str, &str); 11] = [
     ("dnsmasq", "dnsmasq-base"),
+    ("go", "golang-go"),
     ("ip", "iproute2"),
     ("mke2fs", "e2fsprogs"),
     ("mmdebstrap", "mmdebstrap"),
