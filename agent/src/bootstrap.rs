@@ -79,8 +79,7 @@ impl Machine<'_> {
             service::ready();
             return self.ready(&tunnel, &kept.cluster).await;
         }
-        let version = join::version().await.context("claim")?;
-        let answer = self.claim(&version).await?;
+        let (version, answer) = self.claim().await?;
         let tunnel = self.tunnel(&answer.wireguard).await?;
         let names = self.names(&tunnel, &answer.cluster).await?;
         // The kubelet is ordered after this unit, and kubeadm starts the kubelet: waiting longer would be a deadlock.
@@ -90,20 +89,21 @@ impl Machine<'_> {
         self.ready(&tunnel, &answer.cluster).await
     }
 
-    /// **claim**: what it takes to join.
-    async fn claim(&self, version: &str) -> anyhow::Result<ClaimAnswer> {
-        let claimant = self.claimant(version);
+    /// **claim**: what it takes to join, for the kubelet of this version.
+    async fn claim(&self) -> anyhow::Result<(String, ClaimAnswer)> {
         let work = async {
+            let version = join::version().await?;
             if join::left_overs() {
                 info!("resetting what an earlier join left behind");
                 self.reset().await?;
             }
             let within = self.settings.deadlines.claim;
+            let claimant = self.claimant(&version);
             let answer = claimant.claim(self.state.spent()?, within, self.recorder).await?;
             self.state.keep(&answer)?;
-            Ok(answer)
+            Ok((version, answer))
         };
-        step(self.recorder, "claim", work, |it| {
+        step(self.recorder, "claim", work, |(_, it)| {
             format!("{} handed out generation {}", self.provisioner.host(), it.generation)
         })
         .await

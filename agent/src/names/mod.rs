@@ -92,11 +92,21 @@ async fn by_resolved(bus: &Connection, network_file: &Path, tunnel: &Tunnel, ser
     let switched = switch_resolved(bus, &drop_in, tunnel, servers).await;
     if switched.is_err() {
         warn!("putting the host's names back as they were");
-        files::remove(&drop_in)?;
-        resolved::reload_networks(bus).await?;
-        resolved::forget(bus, tunnel.index).await?;
+        put_back(bus, &drop_in, tunnel.index).await;
     }
     switched.context("failed to set the host's names right")
+}
+
+/// Each part is tried whatever becomes of the others; why it came to this is told by the caller.
+async fn put_back(bus: &Connection, drop_in: &Path, link: u32) {
+    let parts = [
+        files::remove(drop_in),
+        resolved::reload_networks(bus).await,
+        resolved::forget(bus, link).await,
+    ];
+    for error in parts.into_iter().filter_map(Result::err) {
+        warn!("failed to put the names back: {error:#}");
+    }
 }
 
 async fn switch_resolved(bus: &Connection, drop_in: &Path, tunnel: &Tunnel, servers: &[IpAddr]) -> anyhow::Result<()> {
@@ -125,7 +135,9 @@ fn by_file(text: &str, servers: &[IpAddr]) -> anyhow::Result<()> {
         .try_for_each(|file| lists_only(Path::new(file), servers));
     if let (Err(_), Some(before)) = (&switched, before) {
         warn!("putting `{HOST_FILE}` back as it was");
-        files::write(Path::new(HOST_FILE), before.as_bytes(), files::PUBLIC)?;
+        if let Err(error) = files::write(Path::new(HOST_FILE), before.as_bytes(), files::PUBLIC) {
+            warn!("failed to put the names back: {error:#}");
+        }
     }
     switched.context("failed to set the host's names right")
 }
