@@ -66,7 +66,6 @@ impl Lab {
             mac: MAC.to_owned(),
             tap: NAME.to_owned(),
             memory: 1024,
-            cpus: 2,
             files: vec![
                 File::new("/etc/dynk8s/agent.toml", 0o640, "given = true\n"),
                 File::link("/etc/dynk8s/link", "agent.toml"),

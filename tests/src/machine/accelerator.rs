@@ -1,11 +1,11 @@
 //! Whether machines run on the processor or are emulated.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::qemu;
 use crate::host::process::{here, run};
 
 /// A whole start of a kernel takes a third of it.
@@ -26,19 +26,17 @@ impl Accelerator {
         if !Path::new("/dev/kvm").exists() {
             return Self::Emulation;
         }
-        let mut command = Command::new("qemu-system-x86_64");
+        let mut command = qemu::bare(Self::Kvm);
         command
             .args([
-                "-nodefaults",
-                "-no-user-config",
-                "-display",
-                "none",
-                "-no-reboot",
                 "-m",
                 "256",
+                "-serial",
+                "stdio",
+                "-append",
+                "console=ttyS0 panic=-1",
+                "-kernel",
             ])
-            .args(Self::Kvm.arguments())
-            .args(["-serial", "stdio", "-append", "console=ttyS0 panic=-1", "-kernel"])
             .arg(kernel);
         match run(command, b"", PATIENCE, &here()).await {
             Ok(console) if console.contains("Kernel panic") => Self::Kvm,
@@ -50,12 +48,7 @@ impl Accelerator {
         match self {
             Self::Kvm => ["-accel", "kvm", "-cpu", "host"],
             // Without AVX, whose emulation takes longer than what it replaces.
-            Self::Emulation => [
-                "-accel",
-                "tcg,thread=multi",
-                "-cpu",
-                "qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt,+rdrand",
-            ],
+            Self::Emulation => ["-accel", "tcg", "-cpu", "qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt,+rdrand"],
         }
     }
 }

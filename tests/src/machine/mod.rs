@@ -36,7 +36,6 @@ pub struct MachineConfig {
     /// An existing tap device in the namespace that the machine is started in.
     pub tap: String,
     pub memory: u32,
-    pub cpus: u8,
     /// What is laid over the image before its systemd starts.
     pub files: Vec<File>,
     /// A folder for the machine's disk, logs and sockets; its path must be short, as that of a socket is.

@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::MachineConfig;
+use super::accelerator::Accelerator;
 use super::image::Image;
 
 /// The console shows what systemd and its units say; nothing that costs time serves a machine that lives for minutes.
 const KERNEL_COMMAND_LINE: &str = "console=ttyS0 quiet panic=-1 systemd.show_status=true TERM=dumb mitigations=off \
     audit=0 apparmor=0 selinux=0";
+/// With two, the emulation can miss code that the guest's kernel patches on the other one, and that kernel panics.
+const PROCESSORS: &str = "1";
 /// Then it is called "ens5", as on AWS.
 const CARD_SLOT: &str = "5";
 
@@ -43,21 +46,24 @@ pub(super) fn make_disk(image: &Image, files: &Files) -> Command {
     command
 }
 
-pub(super) fn run(image: &Image, config: &MachineConfig, files: &Files) -> Command {
+/// A machine with nothing in it, which ends where it would start again.
+pub(super) fn bare(accelerator: Accelerator) -> Command {
     let mut command = Command::new("qemu-system-x86_64");
     command
-        .args([
-            "-nodefaults",
-            "-no-user-config",
-            "-display",
-            "none",
-            "-no-reboot",
-            "-machine",
-            "pc",
-        ])
-        .args(image.accelerator.arguments())
-        .args(["-name", &config.name])
-        .args(["-smp", &config.cpus.to_string(), "-m", &config.memory.to_string()]);
+        .args(["-nodefaults", "-no-user-config", "-no-reboot"])
+        .args(["-display", "none"])
+        .args(accelerator.arguments());
+    command
+}
+
+pub(super) fn run(image: &Image, config: &MachineConfig, files: &Files) -> Command {
+    let mut command = bare(image.accelerator);
+    command.args(["-machine", "pc", "-name", &config.name]).args([
+        "-smp",
+        PROCESSORS,
+        "-m",
+        &config.memory.to_string(),
+    ]);
     command.arg("-kernel").arg(&image.kernel);
     command
         .arg("-initrd")

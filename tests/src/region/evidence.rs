@@ -48,11 +48,7 @@ fn logs(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
         let named = |name: &str| path.file_name().is_some_and(|it| it == name);
         if path.is_dir() && !path.is_symlink() && !named("rooms") {
             found.extend(logs(&path)?);
-        } else if path.extension().is_some_and(|it| it == "log")
-            || named("log")
-            || named("console")
-            || folder.ends_with("logs")
-        {
+        } else if path.extension().is_some_and(|it| it == "log") || named("log") || folder.ends_with("logs") {
             found.push(path);
         }
     }

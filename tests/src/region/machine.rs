@@ -25,8 +25,6 @@ impl Region {
             mac: instance.mac.clone(),
             tap,
             memory: 2048,
-            // With two, qemu's emulation can miss code that the guest's kernel patches on the other one, and it panics.
-            cpus: 1,
             files: self.files()?,
             folder: Path::new(SCRATCH).join(format!("machine{number}")),
         };

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
@@ -166,12 +166,4 @@ async fn entrance(topology: &Topology, authority: &Authority) -> anyhow::Result<
     let address = SocketAddr::from((PREMISES_PUBLIC, 443));
     let entrance = aws::within(topology.premises.namespace(), Server::tls(address, routes, identity)).await?;
     Ok((ingress, entrance))
-}
-
-/// Asks a page whose answer is yes or no.
-async fn get(url: String) -> anyhow::Result<()> {
-    let client = reqwest::Client::builder().tls_certs_only([]).no_proxy().build()?;
-    let status = client.get(url).send().await?.status();
-    ensure!(status.is_success(), "it answers {status}");
-    Ok(())
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use tokio::time::{Instant, sleep};
 
-use super::Region;
+use super::{Region, until};
 use crate::aws::cloud::Instance;
 use crate::host::containment::SCRATCH;
 use crate::host::process::Process;
@@ -122,18 +122,10 @@ impl Site {
 
     /// Waits until the agent's log says something.
     pub async fn says(&self, what: &str, within: Duration) -> anyhow::Result<()> {
-        let end = Instant::now() + within;
-        while !self.log().contains(what) {
-            if Instant::now() > end {
-                bail!(
-                    "the agent does not say `{what}` within {} s:\n{}",
-                    within.as_secs(),
-                    self.log()
-                );
-            }
-            sleep(Duration::from_millis(100)).await;
-        }
-        Ok(())
+        let said = async || Ok(self.log().contains(what).then_some(()));
+        until(&format!("the agent says `{what}`"), within, said)
+            .await
+            .with_context(|| format!("failed to hear it; the agent says:\n{}", self.log()))
     }
 
     /// What `dynk8s-agent status` prints.

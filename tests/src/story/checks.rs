@@ -67,8 +67,8 @@ async fn node(region: &Region, instance: &Instance, tunnel: &Tunnel) -> anyhow::
     let labels = &node["metadata"]["labels"];
     expect("label of its group", &labels["example.org/pool"], json!("burst"))?;
     for (label, wanted) in [
-        ("node.kubernetes.io/instance-type", &instance.kind),
-        ("topology.kubernetes.io/region", &REGION.to_owned()),
+        ("node.kubernetes.io/instance-type", instance.kind.as_str()),
+        ("topology.kubernetes.io/region", REGION),
         ("topology.kubernetes.io/zone", &instance.zone),
     ] {
         expect(label, &labels[label], json!(wanted))?;

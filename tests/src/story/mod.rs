@@ -3,6 +3,8 @@
 mod checks;
 mod teller;
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -78,47 +80,41 @@ async fn joined(
     instance: &Instance,
     teller: &Teller,
 ) -> anyhow::Result<(Machine, Vec<String>)> {
-    let mut secrets = Vec::new();
     let machine = teller
         .step("The power is on", async { region.power_on(image, instance) })
         .await?;
-    let waiting = wait_for_node(region, instance, &mut secrets);
+    let waiting = wait_for_node(region, &machine, instance);
     let outcome = teller
         .watched_step("The machine boots, and the agent makes it a node", waiting, || {
             machine.last_console_line()
         })
         .await;
-    outcome.with_context(|| format!("failed to join; the console ends with:\n{}", machine.console_tail(40)))?;
+    let secrets =
+        outcome.with_context(|| format!("failed to join; the console ends with:\n{}", machine.console_tail(40)))?;
     Ok((machine, secrets))
 }
 
-async fn wait_for_node(region: &Region, instance: &Instance, secrets: &mut Vec<String>) -> anyhow::Result<()> {
-    let end = tokio::time::Instant::now() + JOIN_WITHIN;
-    loop {
+/// Waits until everybody knows that the node is Ready; the secrets of the tokens that were there meanwhile.
+async fn wait_for_node(region: &Region, machine: &Machine, instance: &Instance) -> anyhow::Result<Vec<String>> {
+    let seen = RefCell::new(BTreeSet::new());
+    until("the Node is Ready", JOIN_WITHIN, async || {
+        machine.check()?;
         for token in region.tokens().await? {
-            let secret = token["data"]["token-secret"].as_str().unwrap_or_default().to_owned();
-            if !secrets.contains(&secret) {
-                secrets.push(secret);
-            }
+            let secret = token["data"]["token-secret"].as_str().unwrap_or_default();
+            seen.borrow_mut().insert(secret.to_owned());
         }
         let node = region.get(&["node", &instance.id]).await?;
-        if node.as_ref().is_some_and(checks::is_ready) {
-            break;
-        }
-        ensure!(
-            tokio::time::Instant::now() < end,
-            "no Ready Node within {} s",
-            JOIN_WITHIN.as_secs()
-        );
-        tokio::time::sleep(Duration::from_millis(300)).await;
-    }
+        Ok(node.filter(checks::is_ready))
+    })
+    .await?;
     region
         .worker_until("Worker and agent know that the node is Ready", SOON, instance, |it| {
             it["status"]["phase"] == "Ready" && it["status"]["journey"]["outcome"] == "ready"
         })
         .await?;
+    let secrets = seen.into_inner();
     ensure!(!secrets.is_empty(), "no bootstrap token was ever seen");
-    Ok(())
+    Ok(secrets.into_iter().collect())
 }
 
 async fn gone(region: &Region, instance: &Instance) -> anyhow::Result<()> {
