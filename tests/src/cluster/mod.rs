@@ -14,6 +14,7 @@ use std::time::Duration;
 use anyhow::Context;
 use tokio::time::{Instant, sleep};
 
+use crate::host::namespace::Namespace;
 use crate::host::process::{Process, Spawn};
 use crate::programs::Programs;
 
@@ -25,6 +26,15 @@ pub const API_PORT: u16 = 6443;
 
 const READY_WITHIN: Duration = Duration::from_secs(90);
 const POLL: Duration = Duration::from_millis(200);
+
+/// A machine for a control plane that stands alone.
+pub fn machine() -> anyhow::Result<Namespace> {
+    let machine = Namespace::create("cluster")?;
+    machine.ip(&format!(
+        "link add lan type bridge\naddress add {API_ADDRESS}/24 dev lan\nlink set lan up\n"
+    ))?;
+    Ok(machine)
+}
 
 /// A running control plane; it ends when this is dropped.
 pub struct ControlPlane {

@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use dynk8s_lab::cluster::{API_ADDRESS, ControlPlane};
+use dynk8s_lab::cluster::{self, API_ADDRESS, ControlPlane};
 use dynk8s_lab::host::containment::{self, SCRATCH};
 use dynk8s_lab::host::namespace::Namespace;
 use dynk8s_lab::programs::{self, Programs};
@@ -68,10 +68,7 @@ struct Cluster {
 
 impl Cluster {
     fn start(programs: &Programs) -> anyhow::Result<Self> {
-        let machine = Arc::new(Namespace::create("cluster")?);
-        machine.ip(&format!(
-            "link add lan type bridge\naddress add {API_ADDRESS}/24 dev lan\nlink set lan up\n"
-        ))?;
+        let machine = Arc::new(cluster::machine()?);
         let spawn = machine.spawner();
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let folder = Path::new(SCRATCH).join("cluster");

@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use dynk8s_lab::cluster::{API_ADDRESS, ControlPlane};
+use dynk8s_lab::cluster::{self, API_ADDRESS, ControlPlane};
 use dynk8s_lab::host::containment::SCRATCH;
 use dynk8s_lab::host::namespace::Namespace;
 use dynk8s_lab::host::process::Spawn;
@@ -42,10 +42,7 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn set(programs: &Programs, product: &Product) -> anyhow::Result<Self> {
-        let machine = Namespace::create("cluster")?;
-        machine.ip(&format!(
-            "link add lan type bridge\naddress add {API_ADDRESS}/24 dev lan\nlink set lan up\n"
-        ))?;
+        let machine = cluster::machine()?;
         let spawn = machine.spawner();
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let folder = Path::new(SCRATCH).join("cluster");
