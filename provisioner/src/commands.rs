@@ -2,7 +2,6 @@
 
 use std::io::Write as _;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use kube::Client;
@@ -11,7 +10,7 @@ use tokio::sync::watch;
 use tracing::info;
 
 use crate::cli::{Cluster, Command, ConfigCommand, Namespace};
-use crate::config::Config;
+use crate::config::{Config, Live};
 use crate::store::Store;
 use crate::{key, manifests, reconcile, serve, telemetry};
 
@@ -39,7 +38,8 @@ pub async fn run(command: Command) -> ExitCode {
 /// Does one half of the work or both, until somebody asks to stop.
 async fn work(cluster: Cluster, serves: bool, reconciles: bool) -> anyhow::Result<()> {
     telemetry::start();
-    let config = Arc::new(Config::read(&cluster.file.config)?);
+    let (config, following) = Live::follow(&cluster.file.config)?;
+    tokio::spawn(following);
     let namespace = cluster.namespace.namespace;
     let client = client().await?;
     let (stop, stopped) = watch::channel(false);
@@ -51,14 +51,14 @@ async fn work(cluster: Cluster, serves: bool, reconciles: bool) -> anyhow::Resul
     });
     let serving = async {
         if serves {
-            serve::run(client.clone(), &namespace, Arc::clone(&config), stopped).await
+            serve::run(client.clone(), &namespace, config.clone(), stopped).await
         } else {
-            serve::health_alone(config.health_listen, stopped).await
+            serve::health_alone(config.get().health_listen, stopped).await
         }
     };
     let reconciling = async {
         if reconciles {
-            reconcile::run(client.clone(), &namespace, &config).await
+            reconcile::run(client.clone(), &namespace, config.clone()).await
         } else {
             std::future::pending().await
         }

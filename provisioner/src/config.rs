@@ -1,21 +1,22 @@
 //! The configuration file, TOML: which messages and instances are believed, and what an instance becomes.
 
 mod check;
+mod live;
+mod read;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail};
 use dynk8s_api::claim::Taint;
 use serde::Deserialize;
 use url::Url;
 
 pub use check::Fault;
+pub use live::Live;
 
 /// The whole file. Unknown keys are refused.
 #[derive(Clone, Debug, Deserialize)]
@@ -98,21 +99,10 @@ pub struct NodeGroup {
     pub taints: Vec<Taint>,
 }
 
-/// The longest file that is read, in bytes.
-const LONGEST: u64 = 1 << 20;
-
 impl Config {
     /// Reads and checks the file. A file that cannot be parsed has one fault; one that can has all of them listed.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
-        let text = read_bounded(path).with_context(|| format!("failed to read `{}`", path.display()))?;
-        let config: Self = toml::from_str(&text)
-            .map_err(|error| anyhow!("{}", place(&text, &error)))
-            .with_context(|| format!("failed to understand `{}`", path.display()))?;
-        let faults: Vec<String> = config.faults().iter().map(ToString::to_string).collect();
-        if !faults.is_empty() {
-            bail!("failed to accept `{}`: {}", path.display(), faults.join("; "));
-        }
-        Ok(config)
+        read::config(path, &read::text(path)?)
     }
 
     /// What is wrong with it, all at once.
@@ -134,26 +124,6 @@ impl Config {
             .iter()
             .find(|it| has(&it.accounts, account) && has(&it.regions, region))
     }
-}
-
-fn read_bounded(path: &Path) -> std::io::Result<String> {
-    // Before it is opened: to open a pipe is to wait for its other end.
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(std::io::Error::other("it is not a regular file"));
-    }
-    let mut text = String::new();
-    std::fs::File::open(path)?.take(LONGEST + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > LONGEST {
-        return Err(std::io::Error::other(format!("it is longer than {LONGEST} bytes")));
-    }
-    Ok(text)
-}
-
-/// The parser's complaint in one line, without its excerpt of the file.
-fn place(text: &str, error: &toml::de::Error) -> String {
-    let before = error.span().and_then(|it| text.get(..it.start));
-    let line = before.map_or(1, |it| it.matches('\n').count() + 1);
-    format!("line {line}: {}", error.message().replace('\n', " "))
 }
 
 impl Default for Times {

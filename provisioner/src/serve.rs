@@ -15,7 +15,7 @@ use tracing::{info, warn};
 
 use crate::claim::Claims;
 use crate::claim::cluster::Cluster;
-use crate::config::Config;
+use crate::config::Live;
 use crate::http::{self, Shared, health, server};
 use crate::proof::sts::Sts;
 use crate::sns::Verifier;
@@ -37,14 +37,9 @@ const SNS_PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// Serves until `stop` says true or is dropped.
-pub async fn run(
-    client: Client,
-    namespace: &str,
-    config: Arc<Config>,
-    stop: watch::Receiver<bool>,
-) -> anyhow::Result<()> {
-    let public = listen(config.listen).await?;
-    let private = listen(config.health_listen).await?;
+pub async fn run(client: Client, namespace: &str, config: Live, stop: watch::Receiver<bool>) -> anyhow::Result<()> {
+    let public = listen(config.get().listen).await?;
+    let private = listen(config.get().health_listen).await?;
     let (view, watching) = View::new(client.clone(), namespace);
     let watching = tokio::spawn(watching);
     let has_key = Arc::new(AtomicBool::new(false));
@@ -60,7 +55,7 @@ pub async fn run(
         () = stopped(stop.clone()) => return Ok(()),
     };
     has_key.store(true, Ordering::Relaxed);
-    info!(address = %config.listen, key = %key.public(), "serving");
+    info!(address = %config.get().listen, key = %key.public(), "serving");
     let shared = Arc::new(shared(key, store, view, config)?);
     server::serve(public, http::router(shared), stopped(stop)).await;
     watching.abort();
@@ -87,8 +82,8 @@ async fn key(store: &Store) -> anyhow::Result<PrivateKey> {
     }
 }
 
-fn shared(key: PrivateKey, store: Store, view: View, config: Arc<Config>) -> anyhow::Result<Shared> {
-    let topics: Result<Vec<Topic>, _> = config.sns.topics.iter().map(|it| it.parse()).collect();
+fn shared(key: PrivateKey, store: Store, view: View, config: Live) -> anyhow::Result<Shared> {
+    let topics: Result<Vec<Topic>, _> = config.get().sns.topics.iter().map(|it| it.parse()).collect();
     let sns = Verifier::new(
         topics.context("failed to read `sns.topics`")?,
         fetch::client(SNS_PATIENCE)?,

@@ -24,8 +24,9 @@ impl Claims {
         worker: &Worker,
         generation: u32,
     ) -> Result<ClaimAnswer, Refusal> {
+        let config = self.config.get();
         let attested = worker.status.as_ref().and_then(|it| it.attested.as_ref());
-        let group = attested.and_then(|it| self.config.group_of(&it.account, &it.region));
+        let group = attested.and_then(|it| config.group_of(&it.account, &it.region));
         let group = group.ok_or_else(|| {
             let text = "no node group lists the instance's account and region any more";
             (Reason::NotEligible, text.to_owned())
@@ -46,7 +47,7 @@ impl Claims {
             wireguard: self.wireguard(id, &key).await?,
             token: self.token(id, &token, generation).await?,
             cluster: claim::Cluster {
-                server: self.config.cluster.server(),
+                server: config.cluster.server(),
                 ca: self.cluster.ca(&self.store).await.map_err(unavailable)?,
                 version: self.cluster.version(&self.store).await.map_err(unavailable)?,
             },

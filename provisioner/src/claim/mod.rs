@@ -7,7 +7,6 @@ pub mod decide;
 mod hand_out;
 pub mod render;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use dynk8s_api::claim::{ClaimAnswer, ClaimRequest};
@@ -18,7 +17,7 @@ use tracing::{error, info, warn};
 
 use self::cluster::Cluster;
 use self::decide::{Change, Step, decide};
-use crate::config::Config;
+use crate::config::Live;
 use crate::proof::sts::{self, Sts};
 use crate::proof::{Asked, check};
 use crate::store::{Error, Store};
@@ -34,7 +33,7 @@ pub type Refusal = (Reason, String);
 /// Answers claims.
 #[derive(Debug)]
 pub struct Claims {
-    pub config: Arc<Config>,
+    pub config: Live,
     pub store: Store,
     pub view: View,
     pub sts: Sts,
@@ -52,7 +51,7 @@ impl Claims {
         request: ClaimRequest,
     ) -> Result<ClaimAnswer, Refusal> {
         let version = self.cluster.version(&self.store).await.map_err(unavailable)?;
-        let asked = check::check(sender, request, &version, &self.config, Timestamp::now())?;
+        let asked = check::check(sender, request, &version, &self.config.get(), Timestamp::now())?;
         let (worker, generation) = self.record(id, &asked).await?;
         self.hand_out(id, &asked, &worker, generation).await
     }
@@ -62,7 +61,13 @@ impl Claims {
         let mut proven = None;
         let mut worker = self.store.worker(id).await.map_err(unavailable)?;
         for _ in 0..ATTEMPTS {
-            let step = decide(worker.as_ref(), asked, proven.as_ref(), &self.config, Timestamp::now());
+            let step = decide(
+                worker.as_ref(),
+                asked,
+                proven.as_ref(),
+                &self.config.get(),
+                Timestamp::now(),
+            );
             let written = match (step, worker.take()) {
                 (Step::Refuse(reason, text), _) => return Err((reason, text)),
                 (Step::Serve(generation), Some(worker)) => return Ok((worker, generation)),

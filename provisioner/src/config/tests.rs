@@ -79,7 +79,7 @@ fn what_cannot_be_parsed_is_told_in_one_line() {
     let text = SAMPLE.replacen("[cluster]", "[cluster]\ndebug = true", 1);
     let line = text.lines().position(|it| it == "debug = true").unwrap() + 1;
     let error = toml::from_str::<Config>(&text).unwrap_err();
-    let told = super::place(&text, &error);
+    let told = super::read::place(&text, &error);
     assert!(
         told.starts_with(&format!("line {line}: unknown field `debug`")) && !told.contains('\n'),
         "{told}"

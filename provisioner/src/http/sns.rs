@@ -68,7 +68,7 @@ async fn notified(shared: &Shared, topic: &Topic, message: &Message, now: Timest
         debug!(message = message.id, "an event of no interest");
         return Ok(());
     };
-    announce::record(&shared.claims.store, &shared.claims.config, &change, now)
+    announce::record(&shared.claims.store, &shared.claims.config.get(), &change, now)
         .await
         .map_err(|error| sns::Refusal::Unavailable(error.into()))
 }

@@ -25,7 +25,7 @@ use tracing::{debug, warn};
 use self::apply::Failure;
 use self::decide::Case;
 use self::watch::Stores;
-use crate::config::Config;
+use crate::config::Live;
 use crate::worker::Worker;
 
 /// How many Workers are looked at at the same time.
@@ -38,14 +38,14 @@ const SOONEST: Duration = Duration::from_millis(200);
 struct Context {
     client: Client,
     namespace: String,
-    config: Config,
+    config: Live,
     stores: Stores,
     /// How often in a row a Worker's pass has failed.
     failures: Mutex<HashMap<String, u32>>,
 }
 
 /// Acts on the Workers of a namespace until it is dropped.
-pub async fn run(client: Client, namespace: &str, config: &Config) -> anyhow::Result<()> {
+pub async fn run(client: Client, namespace: &str, config: Live) -> anyhow::Result<()> {
     check::no_automatic_approval(&client).await?;
     let workers: Api<Worker> = Api::namespaced(client.clone(), namespace);
     let controller = Controller::new(workers, watcher::Config::default())
@@ -54,7 +54,7 @@ pub async fn run(client: Client, namespace: &str, config: &Config) -> anyhow::Re
     let context = Arc::new(Context {
         client,
         namespace: namespace.to_owned(),
-        config: config.clone(),
+        config,
         stores,
         failures: Mutex::default(),
     });
@@ -78,11 +78,12 @@ async fn reconcile(worker: Arc<Worker>, context: Arc<Context>) -> Result<control
         return Ok(controller::Action::await_change());
     };
     let observed = observe::observe(&context.stores, &worker, &instance);
+    let config = context.config.get();
     let plan = decide::decide(Case {
         instance: &instance,
         worker: &worker,
         observed: &observed,
-        config: &context.config,
+        config: &config,
         now: Timestamp::now(),
         token_id: &draw::token_id(),
     });

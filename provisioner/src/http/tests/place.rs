@@ -17,6 +17,7 @@ use super::aws::{FakeAws, ID, TOPIC, notification};
 use super::cluster::FakeCluster;
 use crate::claim::Claims;
 use crate::claim::cluster::Cluster;
+use crate::config::Config;
 use crate::http::{Shared, router, server};
 use crate::proof::sts::Sts;
 use crate::sns::Verifier;
@@ -39,9 +40,9 @@ impl Place {
         tokio::spawn(watching);
         let key = PrivateKey::generate();
         let audience = key.public();
-        let config = toml::from_str(include_str!("../../../testdata/provisioner.toml")).unwrap();
+        let config: Config = toml::from_str(include_str!("../../../testdata/provisioner.toml")).unwrap();
         let claims = Claims {
-            config: Arc::new(config),
+            config: config.into(),
             store: Store::new(cluster.client(), "dynk8s-system"),
             view,
             sts: Sts::new(aws.client(), audience),
