@@ -3,9 +3,15 @@
 //! It is read as `wg-quick(8)` and `wg(8)` read it, with two differences: what would run a command is refused, and so
 //! is every key that neither of them knows, each with its line.
 
+mod bounds;
+mod fault;
+mod interface;
+mod keys;
 mod parse;
+mod peer;
 #[cfg(test)]
 mod tests;
+mod value;
 
 use std::net::IpAddr;
 
@@ -14,7 +20,7 @@ use ipnet::IpNet;
 use crate::bytes;
 use crate::secret::Secret;
 
-pub use parse::{Error, Fault};
+pub use fault::{Error, Fault, Hint};
 
 /// A whole document: one interface and its peers.
 #[derive(Clone, Debug, PartialEq, Eq)]

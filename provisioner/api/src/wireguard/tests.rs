@@ -1,3 +1,7 @@
+//! Documents as people have them, and what is refused of them.
+
+mod random;
+
 use std::net::IpAddr;
 
 use test_case::test_case;
@@ -85,9 +89,13 @@ fn leaves_open_what_is_not_said() {
 #[test_case("PreDown=x", "", 4, "`PreDown` is not supported"; "pre down")]
 #[test_case("PostDown=x", "", 4, "`PostDown` is not supported"; "post down")]
 #[test_case("SaveConfig = true", "", 4, "`SaveConfig` is not supported"; "save config")]
-#[test_case("Adress = 10.0.0.1", "", 4, "unknown key `Adress`"; "misspelt")]
-#[test_case("AllowedIPs = 10.0.0.0/8", "", 4, "unknown key `AllowedIPs`"; "a peer's key in the interface")]
-#[test_case("", "DNS = 10.0.0.1", 7, "unknown key `DNS`"; "an interface's key in a peer")]
+#[test_case("Adress = 10.0.0.1", "", 4, "unknown key `Adress`; did you mean `Address`?"; "misspelt")]
+#[test_case("MTUs = 1400", "", 4, "did you mean `MTU`?"; "misspelt and short")]
+#[test_case("Colour = red", "", 4, "unknown key `Colour`; remove it or correct its spelling"; "like nothing that is known")]
+#[test_case("", "AllowedIP = 10.0.0.0/8", 7, "did you mean `AllowedIPs`?"; "misspelt in a peer")]
+#[test_case("", "PostUp = x", 7, "it belongs to [Interface]"; "post up in a peer")]
+#[test_case("AllowedIPs = 10.0.0.0/8", "", 4, "unknown key `AllowedIPs`; it belongs to [Peer]"; "a peer's key in the interface")]
+#[test_case("", "DNS = 10.0.0.1", 7, "unknown key `DNS`; it belongs to [Interface]"; "an interface's key in a peer")]
 #[test_case("\u{1b}[2J = 1", "", 4, "unknown key `\\u{1b}[2J`"; "terminal escape")]
 #[test_case("PrivateKey = AAAA", "", 4, "`PrivateKey` must be 32 bytes in base64"; "short key")]
 #[test_case("Address = 10.0.0.1/33", "", 4, "`Address` must be"; "prefix too long")]
@@ -100,7 +108,13 @@ fn leaves_open_what_is_not_said() {
 #[test_case("MTU = 1400\nMTU = 1400", "", 5, "`MTU` stands here a second time"; "mtu twice")]
 #[test_case("ListenPort = 65536", "", 4, "`ListenPort` must be"; "port too large")]
 #[test_case("FwMark = 0x1ffffffff", "", 4, "`FwMark` must be"; "mark too large")]
+#[test_case("FwMark = 0x", "", 4, "`FwMark` must be"; "mark without digits")]
+#[test_case("FwMark = 0x+1", "", 4, "`FwMark` must be"; "signed mark")]
+#[test_case("FwMark = +1", "", 4, "`FwMark` must be"; "signed decimal mark")]
 #[test_case("Table = main", "", 4, "`Table` must be"; "table by name")]
+#[test_case("Table = 0", "", 4, "`Table` must be"; "table zero")]
+#[test_case("DNS = 192.168.10", "", 4, "`DNS` must be"; "an address cut short")]
+#[test_case("PrivateKey", "", 4, "expected `Key = value`"; "a key alone")]
 #[test_case("[Interface]", "", 4, "`[Interface]` stands here a second time"; "second interface")]
 #[test_case("[Wireguard]", "", 4, "unknown section"; "unknown section")]
 #[test_case("just text", "", 4, "expected `Key = value`"; "no assignment")]
@@ -109,6 +123,15 @@ fn leaves_open_what_is_not_said() {
 #[test_case("", "Endpoint = vpn.example", 7, "`Endpoint` must be"; "no port")]
 #[test_case("", "Endpoint = vpn.example:0", 7, "`Endpoint` must be"; "port zero")]
 #[test_case("", "Endpoint = 2001:db8::1:51820", 7, "`Endpoint` must be"; "v6 without brackets")]
+#[test_case("", "Endpoint = 198.51.100:51820", 7, "`Endpoint` must be"; "an endpoint's address cut short")]
+#[test_case("", "Endpoint = :51820", 7, "`Endpoint` must be"; "no host")]
+#[test_case("", "Endpoint = vpn.example:65536", 7, "`Endpoint` must be"; "an endpoint's port too large")]
+#[test_case("", "Endpoint = https://vpn.example:443", 7, "`Endpoint` must be"; "a URL")]
+#[test_case("", "PersistentKeepalive = 70000", 7, "`PersistentKeepalive` must be"; "keepalive too long")]
+#[test_case("", "AllowedIPs = 10.0.0.0/33", 7, "`AllowedIPs` must be"; "allowed prefix too long")]
+#[test_case("", "AllowedIPs = onprem.example", 7, "`AllowedIPs` must be"; "a name for a network")]
+#[test_case("", "PublicKey = AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEA=", 7, "`PublicKey` stands here a second time"; "two keys of one peer")]
+#[test_case("", "[Peer]\nPublicKey = AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=", 7, "a second [Peer]"; "two peers of one key")]
 #[test_case("", "Endpoint = [vpn.example]:1", 7, "`Endpoint` must be"; "a name in brackets")]
 #[test_case("", "PersistentKeepalive = -1", 7, "`PersistentKeepalive` must be"; "negative keepalive")]
 #[test_case("", "AllowedIPs = 10.0.0.0/8 192.168.0.0/16", 7, "`AllowedIPs` must be"; "no comma")]
@@ -125,6 +148,62 @@ fn refuses(interface: &str, peer: &str, line: usize, message: &str) {
 #[test_case("[Interface]\n[Peer]\n", "PublicKey"; "no public key")]
 fn misses(text: &str, what: &'static str) {
     assert_eq!(Document::parse(text).unwrap_err().fault, Fault::Missing(what));
+}
+
+#[test_case("Address = 10.0.0.1/32", "", 20, "more than 16 `Address`"; "addresses")]
+#[test_case("DNS = 10.0.0.1, a.example", "", 20, "more than 32 `DNS`"; "servers and domains")]
+#[test_case("", "AllowedIPs = 10.0.0.0/8", 200, "more than 192 `AllowedIPs`"; "networks")]
+#[test_case("", "[Peer]", 20, "more than 16 `[Peer]`"; "peers")]
+fn refuses_too_many(interface: &str, peer: &str, times: usize, message: &str) {
+    let many = |line: &str| format!("{line}\n").repeat(times);
+    let error = Document::parse(&document(&many(interface), &many(peer))).unwrap_err();
+    assert!(error.to_string().contains(message), "{error}");
+}
+
+#[test_case("Endpoint = vpn.onprem.example.:51820", "vpn.onprem.example.:51820"; "a name with its dot")]
+#[test_case("Endpoint = 198.51.100.20:51820", "198.51.100.20:51820"; "version 4")]
+#[test_case("endpoint=[2001:db8::20]:51820", "[2001:db8::20]:51820"; "version 6")]
+fn reads_endpoints(line: &str, expected: &str) {
+    let document = parse(&document("", line));
+    assert_eq!(document.peers[0].endpoint.as_ref().unwrap().to_string(), expected);
+}
+
+#[test_case("FwMark = off", None; "off")]
+#[test_case("FwMark = 0", None; "zero")]
+#[test_case("FwMark = 51820", Some(51820); "decimal")]
+#[test_case("FWMARK = 0XCA6C", Some(0xca6c); "hexadecimal")]
+fn reads_marks(line: &str, expected: Option<u32>) {
+    assert_eq!(parse(&document(line, "")).interface.fwmark, expected);
+}
+
+#[test_case("Table = off", Table::Off; "off")]
+#[test_case("table = AUTO", Table::Auto; "auto")]
+#[test_case("Table = 1000", Table::Number(1000); "a number")]
+fn reads_tables(line: &str, expected: Table) {
+    assert_eq!(parse(&document(line, "")).interface.table, expected);
+}
+
+#[test_case("PersistentKeepalive = off", Some(0); "off")]
+#[test_case("PersistentKeepalive = 0", Some(0); "zero")]
+#[test_case("PersistentKeepalive = 15", Some(15); "seconds")]
+#[test_case("", None; "nothing")]
+fn reads_keepalives(line: &str, expected: Option<u16>) {
+    assert_eq!(parse(&document("", line)).peers[0].persistent_keepalive, expected);
+}
+
+#[test]
+fn does_not_mind_how_lines_are_written() {
+    let plain = document("DNS = 10.0.0.53, lan", "AllowedIPs = 10.0.0.0/8");
+    let windows = plain.replace('\n', "\r\n");
+    let marked = format!("\u{feff}{plain}");
+    let indented = plain.replace('\n', "\n\t  ");
+    let commented = plain.replace('\n', " # said=[Peer]\n#PostUp = x\n");
+    let commas = plain
+        .replace("53, lan", "53 ,lan,")
+        .replace("10.0.0.0/8", ", 10.0.0.0/8");
+    for variant in [windows, marked, indented, commented, commas] {
+        assert_eq!(parse(&variant), parse(&plain), "{variant}");
+    }
 }
 
 #[test]
