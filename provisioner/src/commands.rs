@@ -11,6 +11,7 @@ use tracing::info;
 
 use crate::cli::{Cluster, Command, ConfigCommand, Namespace};
 use crate::config::{Config, Live};
+use crate::metrics::Metrics;
 use crate::store::Store;
 use crate::{key, manifests, reconcile, serve, telemetry};
 
@@ -42,6 +43,7 @@ async fn work(cluster: Cluster, serves: bool, reconciles: bool) -> anyhow::Resul
     tokio::spawn(following);
     let namespace = cluster.namespace.namespace;
     let client = client().await?;
+    let metrics = Metrics::default();
     let (stop, stopped) = watch::channel(false);
     let mut signals = Signals::new()?;
     tokio::spawn(async move {
@@ -51,9 +53,9 @@ async fn work(cluster: Cluster, serves: bool, reconciles: bool) -> anyhow::Resul
     });
     let serving = async {
         if serves {
-            serve::run(client.clone(), &namespace, config.clone(), stopped).await
+            serve::run(client.clone(), &namespace, config.clone(), metrics, stopped).await
         } else {
-            serve::health_alone(config.get().health_listen, stopped).await
+            serve::health_alone(config.get().health_listen, metrics, stopped).await
         }
     };
     let reconciling = async {

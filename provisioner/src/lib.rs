@@ -13,6 +13,7 @@ pub mod http;
 pub mod key;
 pub mod labels;
 pub mod manifests;
+pub mod metrics;
 pub mod names;
 pub mod proof;
 pub mod reconcile;

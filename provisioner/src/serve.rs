@@ -17,6 +17,7 @@ use crate::claim::Claims;
 use crate::claim::cluster::Cluster;
 use crate::config::Live;
 use crate::http::{self, Shared, health, server};
+use crate::metrics::Metrics;
 use crate::proof::sts::Sts;
 use crate::sns::Verifier;
 use crate::sns::topic::Topic;
@@ -37,7 +38,13 @@ const SNS_PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// Serves until `stop` says true or is dropped.
-pub async fn run(client: Client, namespace: &str, config: Live, stop: watch::Receiver<bool>) -> anyhow::Result<()> {
+pub async fn run(
+    client: Client,
+    namespace: &str,
+    config: Live,
+    metrics: Metrics,
+    stop: watch::Receiver<bool>,
+) -> anyhow::Result<()> {
     let public = listen(config.get().listen).await?;
     let private = listen(config.get().health_listen).await?;
     let (view, watching) = View::new(client.clone(), namespace);
@@ -47,7 +54,11 @@ pub async fn run(client: Client, namespace: &str, config: Live, stop: watch::Rec
         let (view, has_key) = (view.clone(), Arc::clone(&has_key));
         move || view.is_synced() && has_key.load(Ordering::Relaxed)
     };
-    let health = tokio::spawn(server::serve(private, health::router(is_ready), stopped(stop.clone())));
+    let health = tokio::spawn(server::serve(
+        private,
+        health::router(is_ready, metrics.clone()),
+        stopped(stop.clone()),
+    ));
 
     let store = Store::new(client, namespace);
     let key = tokio::select! {
@@ -56,16 +67,16 @@ pub async fn run(client: Client, namespace: &str, config: Live, stop: watch::Rec
     };
     has_key.store(true, Ordering::Relaxed);
     info!(address = %config.get().listen, key = %key.public(), "serving");
-    let shared = Arc::new(shared(key, store, view, config)?);
+    let shared = Arc::new(shared(key, store, view, config, metrics)?);
     server::serve(public, http::router(shared), stopped(stop)).await;
     watching.abort();
     health.await.context("failed to end the health listener")
 }
 
 /// Answers for a process that only reconciles: it is ready as soon as it lives.
-pub async fn health_alone(address: SocketAddr, stop: watch::Receiver<bool>) -> anyhow::Result<()> {
+pub async fn health_alone(address: SocketAddr, metrics: Metrics, stop: watch::Receiver<bool>) -> anyhow::Result<()> {
     let listener = listen(address).await?;
-    server::serve(listener, health::router(|| true), stopped(stop)).await;
+    server::serve(listener, health::router(|| true, metrics), stopped(stop)).await;
     Ok(())
 }
 
@@ -82,7 +93,7 @@ async fn key(store: &Store) -> anyhow::Result<PrivateKey> {
     }
 }
 
-fn shared(key: PrivateKey, store: Store, view: View, config: Live) -> anyhow::Result<Shared> {
+fn shared(key: PrivateKey, store: Store, view: View, config: Live, metrics: Metrics) -> anyhow::Result<Shared> {
     let topics: Result<Vec<Topic>, _> = config.get().sns.topics.iter().map(|it| it.parse()).collect();
     let sns = Verifier::new(
         topics.context("failed to read `sns.topics`")?,
@@ -96,7 +107,12 @@ fn shared(key: PrivateKey, store: Store, view: View, config: Live) -> anyhow::Re
         cluster: Cluster::default(),
         patience: CLAIM_PATIENCE,
     };
-    Ok(Shared { key, claims, sns })
+    Ok(Shared {
+        key,
+        claims,
+        sns,
+        metrics,
+    })
 }
 
 async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {

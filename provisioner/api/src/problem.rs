@@ -83,7 +83,8 @@ impl Reason {
         }
     }
 
-    fn slug(self) -> &'static str {
+    /// Its name on the wire.
+    pub fn slug(self) -> &'static str {
         match self {
             Self::NotYet => "not-yet",
             Self::NotAnnounced => "not-announced",

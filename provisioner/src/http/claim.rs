@@ -17,8 +17,12 @@ use super::{Shared, body};
 
 pub(super) async fn post(State(shared): State<Arc<Shared>>, Path(id): Path<String>, request: Request) -> Response {
     match answer(&shared, &id, request).await {
-        Ok(sealed) => ([(CONTENT_TYPE, "application/json")], sealed).into_response(),
+        Ok(sealed) => {
+            shared.metrics.claim("served");
+            ([(CONTENT_TYPE, "application/json")], sealed).into_response()
+        }
         Err(refusal) => {
+            shared.metrics.claim(refusal.outcome());
             // Only a well-formed id is logged as it is.
             let instance = id
                 .parse::<InstanceId>()

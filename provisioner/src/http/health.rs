@@ -1,11 +1,14 @@
-//! `/healthz` and `/readyz`, on a listener that the internet does not reach.
+//! `/healthz`, `/readyz` and `/metrics`, on a listener that the internet does not reach.
 
 use axum::Router;
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 
+use crate::metrics::{self, Metrics};
+
 /// Healthy is a process that answers; ready is one that says so.
-pub fn router(is_ready: impl Fn() -> bool + Clone + Send + Sync + 'static) -> Router {
+pub fn router(is_ready: impl Fn() -> bool + Clone + Send + Sync + 'static, metrics: Metrics) -> Router {
     let ready = async move || {
         if is_ready() {
             (StatusCode::OK, "ok\n")
@@ -16,7 +19,9 @@ pub fn router(is_ready: impl Fn() -> bool + Clone + Send + Sync + 'static) -> Ro
             )
         }
     };
+    let read = async move || ([(CONTENT_TYPE, metrics::MEDIA_TYPE)], metrics.text());
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
+        .route("/metrics", get(read))
 }

@@ -21,6 +21,7 @@ use dynk8s_api::PrivateKey;
 
 use self::problem::Refusal;
 use crate::claim::Claims;
+use crate::metrics::Metrics;
 use crate::sns::Verifier;
 
 /// The largest message of SNS is 256 KiB.
@@ -32,6 +33,7 @@ pub struct Shared {
     pub key: PrivateKey,
     pub claims: Claims,
     pub sns: Verifier,
+    pub metrics: Metrics,
 }
 
 /// What faces the internet.

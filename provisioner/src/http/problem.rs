@@ -48,6 +48,11 @@ impl Refusal {
         self.problem.kind() == Some(Kind::TryAgain)
     }
 
+    /// The reason's name, to count by.
+    pub(super) fn outcome(&self) -> &'static str {
+        self.problem.reason().map_or("other", Reason::slug)
+    }
+
     /// The same with another status.
     pub(super) fn with_status(mut self, status: StatusCode) -> Self {
         self.problem.status = status.as_u16();

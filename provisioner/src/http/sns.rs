@@ -23,19 +23,23 @@ use crate::sns::{self, event};
 const RAW_DELIVERY: &str = "x-amz-sns-rawdelivery";
 
 pub(super) async fn post(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    let answered = answer(&shared, request).await;
+    let outcome = answered.as_ref().err().map_or("accepted", Refusal::outcome);
+    shared.metrics.sns_message(outcome);
+    match answered {
+        Ok(()) => StatusCode::OK.into_response(),
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+async fn answer(shared: &Shared, request: Request) -> Result<(), Refusal> {
     if request.headers().contains_key(RAW_DELIVERY) {
         let text = "raw delivery has no signature; set RawMessageDelivery of the subscription to false";
         warn!("message refused: {text}");
-        return Refusal::plain(StatusCode::FORBIDDEN, text).into_response();
+        return Err(Refusal::plain(StatusCode::FORBIDDEN, text));
     }
-    let body = match body::read(request).await {
-        Ok(body) => body,
-        Err(refusal) => return refusal.into_response(),
-    };
-    match receive(&shared, &body).await {
-        Ok(()) => StatusCode::OK.into_response(),
-        Err(error) => refuse(error).into_response(),
-    }
+    let body = body::read(request).await?;
+    receive(shared, &body).await.map_err(refuse)
 }
 
 async fn receive(shared: &Shared, body: &[u8]) -> Result<(), sns::Refusal> {

@@ -19,6 +19,7 @@ use crate::claim::Claims;
 use crate::claim::cluster::Cluster;
 use crate::config::Config;
 use crate::http::{Shared, router, server};
+use crate::metrics::Metrics;
 use crate::proof::sts::Sts;
 use crate::sns::Verifier;
 use crate::store::Store;
@@ -50,7 +51,12 @@ impl Place {
             patience: Duration::from_millis(500),
         };
         let sns = Verifier::new(vec![TOPIC.parse().unwrap()], aws.client());
-        let shared = Arc::new(Shared { key, claims, sns });
+        let shared = Arc::new(Shared {
+            key,
+            claims,
+            sns,
+            metrics: Metrics::default(),
+        });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         tokio::spawn(server::serve(listener, router(shared), std::future::pending()));
