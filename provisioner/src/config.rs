@@ -2,6 +2,7 @@
 
 mod check;
 mod live;
+mod proof;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ use url::Url;
 
 pub use check::Fault;
 pub use live::Live;
+pub use proof::{InstanceRole, Proof, ProofMode};
 
 /// The whole file. Unknown keys are refused.
 #[derive(Clone, Debug, Deserialize)]
@@ -32,6 +34,9 @@ pub struct Config {
     pub cluster: Cluster,
     /// What SNS may say.
     pub sns: Sns,
+    /// What proofs are checked against.
+    #[serde(default)]
+    pub proof: Proof,
     /// How long things last.
     #[serde(default)]
     pub times: Times,
@@ -92,6 +97,14 @@ pub struct NodeGroup {
     pub accounts: Vec<String>,
     /// Regions; STS verifies them.
     pub regions: Vec<String>,
+    /// What an instance must prove itself by.
+    #[serde(default)]
+    pub proof: ProofMode,
+    /// With `proof = "document"`: whoever has read an instance's document may claim in its place.
+    #[serde(default)]
+    pub accept_unbound_document: bool,
+    /// Its instances prove themselves by this role instead of their own identity role.
+    pub role: Option<InstanceRole>,
     /// What the kubelet registers with, and what the provisioner adds because a kubelet may not.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,

@@ -1,5 +1,7 @@
 //! What no type can say of a configuration: every fault at once, each with its place.
 
+mod proof;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
@@ -66,6 +68,7 @@ pub(super) fn faults(config: &Config) -> Vec<Fault> {
             format!("`{}` is the name of another group already", group.name),
         );
         check_group(&mut faults, &place, group);
+        proof::check_group(&mut faults, &place, group);
     }
     faults.0
 }

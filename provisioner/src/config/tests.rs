@@ -27,6 +27,8 @@ fn the_server_always_has_a_port() {
 #[test_case("[times]", "[times]\ntombstones = 1"; "in a table")]
 #[test_case("[cluster]", "debug = true\n[cluster]"; "at the top")]
 #[test_case("effect = \"NoSchedule\"", "effect = \"Never\""; "an effect that does not exist")]
+#[test_case("regions = [", "proof = \"none\"\nregions = ["; "a proof that does not exist")]
+#[test_case("regions = [", "role = { name = \"node\" }\nregions = ["; "a role without its unique id")]
 #[test_case("tombstone_seconds = 86400", "tombstone_seconds = -1"; "a negative time")]
 fn refuses_what_it_does_not_know(right: &str, wrong: &str) {
     assert!(SAMPLE.contains(right));
@@ -49,6 +51,13 @@ fn refuses_what_it_does_not_know(right: &str, wrong: &str) {
 #[test_case("key_cooldown_seconds = 240", "key_cooldown_seconds = 86400", "times.key_cooldown_seconds"; "cools too long")]
 #[test_case("token_seconds = 720", "token_seconds = 1", "times.token_seconds"; "a token that dies at once")]
 #[test_case("name = \"burst\"", "name = \"\"", "node_group[0].name"; "no name")]
+#[test_case("regions = [", "proof = \"document\"\nregions = [", "node_group[0].proof"; "a proof that binds nothing")]
+#[test_case("regions = [", "accept_unbound_document = true\nregions = [", "node_group[0].accept_unbound_document"; "consent to nothing")]
+#[test_case("regions = [", "role = { name = \"a/b\", unique_id = \"AROA0123456789ABCDEF\" }\nregions = [", "node_group[0].role.name"; "a role with its path")]
+#[test_case("regions = [", "role = { name = \"\", unique_id = \"AROA0123456789ABCDEF\" }\nregions = [", "node_group[0].role.name"; "a role without a name")]
+#[test_case("regions = [", "role = { name = \"node\", unique_id = \"AIDA0123456789ABCDEF\" }\nregions = [", "node_group[0].role.unique_id"; "a user's id for a role's")]
+#[test_case("regions = [", "role = { name = \"node\", unique_id = \"AROA\" }\nregions = [", "node_group[0].role.unique_id"; "a short id")]
+#[test_case("regions = [", "proof = \"sts\"\nrole = { name = \"node\", unique_id = \"AROA0123456789ABCDEF\" }\nregions = [", "node_group[0].role"; "a role that anyone may have assumed")]
 fn finds_the_fault(right: &str, wrong: &str, place: &str) {
     assert!(SAMPLE.contains(right));
     let faults = faults(&SAMPLE.replace(right, wrong));
