@@ -1,24 +1,31 @@
 //! The configuration file, TOML: which messages and instances are believed, and what an instance becomes.
 
 mod check;
+mod group;
+mod kubelet;
 mod live;
 mod proof;
 mod read;
+mod selector;
+mod settings;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use dynk8s_api::claim::Taint;
 use serde::Deserialize;
 use url::Url;
 
+use crate::worker::Worker;
+
 pub use check::Fault;
+pub use group::{Eligibility, Known, NodeGroup, TokenMode};
 pub use live::Live;
 pub use proof::{InstanceRole, Proof, ProofMode};
+pub use selector::Selector;
+pub use settings::{Settings, TEMPLATE};
 
 /// The whole file. Unknown keys are refused.
 #[derive(Clone, Debug, Deserialize)]
@@ -40,6 +47,8 @@ pub struct Config {
     /// How long things last.
     #[serde(default)]
     pub times: Times,
+    /// Says that the provisioner has AWS credentials, found as the AWS command line finds them.
+    pub aws: Option<Aws>,
     /// Which instances are workers, and what they become. The first that matches holds.
     #[serde(rename = "node_group")]
     pub node_groups: Vec<NodeGroup>,
@@ -88,28 +97,13 @@ pub struct Times {
     pub announcement: Duration,
 }
 
-/// Instances that become workers.
+/// What is asked of AWS with credentials.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NodeGroup {
-    pub name: String,
-    /// AWS accounts; STS verifies them.
-    pub accounts: Vec<String>,
-    /// Regions; STS verifies them.
-    pub regions: Vec<String>,
-    /// What an instance must prove itself by.
-    #[serde(default)]
-    pub proof: ProofMode,
-    /// With `proof = "document"`: whoever has read an instance's document may claim in its place.
-    #[serde(default)]
-    pub accept_unbound_document: bool,
-    /// Its instances prove themselves by this role instead of their own identity role.
-    pub role: Option<InstanceRole>,
-    /// What the kubelet registers with, and what the provisioner adds because a kubelet may not.
-    #[serde(default)]
-    pub labels: BTreeMap<String, String>,
-    #[serde(default)]
-    pub taints: Vec<Taint>,
+#[serde(deny_unknown_fields, default)]
+pub struct Aws {
+    /// How often EC2 is asked about all instances.
+    #[serde(deserialize_with = "seconds", rename = "resync_seconds")]
+    pub resync: Duration,
 }
 
 impl Config {
@@ -130,12 +124,21 @@ impl Config {
             .any(|it| it.regions.iter().any(|it| it == region))
     }
 
-    /// The node group that an instance of this account and region belongs to.
-    pub fn group_of(&self, account: &str, region: &str) -> Option<&NodeGroup> {
-        let has = |list: &[String], value: &str| list.iter().any(|it| it == value);
-        self.node_groups
-            .iter()
-            .find(|it| has(&it.accounts, account) && has(&it.regions, region))
+    /// Whether any node group may want instances of this account and region.
+    pub fn lists(&self, account: &str, region: &str) -> bool {
+        self.node_groups.iter().any(|it| it.lists(account, region))
+    }
+
+    /// The keys that a Worker may have; all of them if no group takes it, for then it gets none.
+    pub fn pool_of(&self, worker: &Worker) -> Selector {
+        let known = worker.status.as_ref().and_then(Known::of);
+        let group = known.and_then(|it| self.eligibility(&it).group());
+        group.map(|it| it.keys.clone()).unwrap_or_default()
+    }
+
+    /// Whether an instance becomes a worker, and of which group.
+    pub fn eligibility(&self, known: &Known<'_>) -> Eligibility<'_> {
+        Eligibility::among(&self.node_groups, known)
     }
 }
 
@@ -146,6 +149,14 @@ impl Default for Times {
             tombstone: Duration::from_hours(24),
             token: Duration::from_mins(12),
             announcement: Duration::from_mins(1),
+        }
+    }
+}
+
+impl Default for Aws {
+    fn default() -> Self {
+        Self {
+            resync: Duration::from_mins(5),
         }
     }
 }

@@ -16,6 +16,7 @@ pub mod manifests;
 pub mod metrics;
 pub mod names;
 pub mod proof;
+pub mod quantity;
 pub mod reconcile;
 pub mod serve;
 pub mod sns;

@@ -1,7 +1,9 @@
 //! The Worker: everything that is known of one instance. It holds no secret.
 //!
 //! `serve` writes `announced`, `attested`, `claim`, `contested` and `journey`, and `spec.wished`; `reconcile` writes all
-//! the rest. Each patches its own fields only; what must not be written twice is guarded by the resource version.
+//! the rest, its resync `described`, and `spec.wished` of what EC2 knows to be gone. Each patches its own fields only; what must not be written twice is guarded by the resource version.
+
+use std::collections::BTreeMap;
 
 use dynk8s_api::progress::Progress;
 use jiff::Timestamp;
@@ -67,6 +69,9 @@ pub struct WorkerStatus {
     /// What STS confirmed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attested: Option<Attested>,
+    /// What EC2 says, if the provisioner has credentials to ask it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub described: Option<Described>,
     /// The claim that was proven first; it binds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claim: Option<Claim>,
@@ -177,6 +182,33 @@ pub struct Attested {
     pub time: Timestamp,
 }
 
+/// An instance as EC2 describes it, and the tags of its Auto Scaling group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Described {
+    /// EC2's own word.
+    pub state: State,
+    /// The account that owns the instance.
+    pub account: String,
+    /// The region that was asked.
+    pub region: String,
+    /// The instance type.
+    pub instance_type: String,
+    /// The availability zone.
+    pub zone: String,
+    /// The Auto Scaling group that launched it, from the tag that only AWS can set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto_scaling_group: Option<String>,
+    /// Those of its tags that a node group names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
+    /// The group's tags for the Cluster Autoscaler, without their common beginning, as far as a node group allows them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub template: BTreeMap<String, String>,
+    /// Since when it has been as it is here.
+    pub time: Timestamp,
+}
+
 /// The claim that binds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -280,6 +312,27 @@ impl Journey {
             error: report.error,
             log: report.log,
             time,
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::collections::BTreeMap;
+
+    use super::{Described, State};
+
+    pub(crate) fn described() -> Described {
+        Described {
+            state: State::Running,
+            account: "123456789012".to_owned(),
+            region: "eu-central-1".to_owned(),
+            instance_type: "m7g.large".to_owned(),
+            zone: "eu-central-1a".to_owned(),
+            auto_scaling_group: Some("builders".to_owned()),
+            tags: BTreeMap::new(),
+            template: BTreeMap::new(),
+            time: "2026-12-02T00:00:00Z".parse().unwrap(),
         }
     }
 }

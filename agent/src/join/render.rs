@@ -46,14 +46,18 @@ pub(super) fn material(
     Ok(vec![
         file("config.json", &configuration(facts, answer, address, cri_socket)?),
         file("discovery.json", &discovery(answer)),
-        file("patches/kubeletconfiguration+merge.json", &kubelet_patch()),
+        file("patches/kubeletconfiguration+merge.json", &kubelet_patch(answer)),
     ])
 }
 
 /// A kubelet that rotates its certificates draws the key of its first one itself; only one that does not takes the key
-/// that the instance claimed. Once it has joined, [`rotating`] lets it rotate.
-fn kubelet_patch() -> Value {
-    json!({ "resolvConf": KUBELET_FILE, "rotateCertificates": false })
+/// that the instance claimed. Once it has joined, [`rotating`] lets it rotate. What the node group says comes first, so
+/// that it cannot change either.
+fn kubelet_patch(answer: &ClaimAnswer) -> Value {
+    let mut patch = answer.node.kubelet.clone();
+    patch.insert("resolvConf".to_owned(), json!(KUBELET_FILE));
+    patch.insert("rotateCertificates".to_owned(), json!(false));
+    json!(patch)
 }
 
 /// The kubelet's configuration with the rotation of certificates; `None` if nothing is to be changed.
@@ -173,7 +177,10 @@ fn quotable<'a>(what: &'static str, value: &'a str) -> Result<&'a str, Unquotabl
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::collections::BTreeMap;
+
     use dynk8s_api::claim::{ClaimAnswer, Cluster, NodeSettings, Taint, TaintEffect};
+    use serde_json::json;
     use test_case::test_case;
 
     use super::{Material, material, rotating};
@@ -210,6 +217,7 @@ pub(super) mod tests {
                     value: String::new(),
                     effect: TaintEffect::NoSchedule,
                 }],
+                kubelet: BTreeMap::new(),
             },
         }
     }
@@ -246,6 +254,17 @@ pub(super) mod tests {
         let mut answer = answer();
         answer.node.taints[0].value = "x --y".to_owned();
         assert!(rendered(&answer).unwrap_err().to_string().contains("taint"));
+    }
+
+    #[test]
+    fn the_group_changes_the_kubelets_configuration_but_nothing_that_the_join_needs() {
+        let mut answer = answer();
+        let said = json!({ "maxPods": 40, "resolvConf": "/etc/resolv.conf", "rotateCertificates": true });
+        answer.node.kubelet = serde_json::from_value(said).unwrap();
+        let material = rendered(&answer).unwrap();
+        let patch: serde_json::Value = serde_json::from_str(material[2].content.expose()).unwrap();
+        let expected = json!({ "maxPods": 40, "resolvConf": "/etc/dynk8s/resolv.conf", "rotateCertificates": false });
+        assert_eq!(patch, expected);
     }
 
     #[test]

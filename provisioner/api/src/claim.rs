@@ -79,6 +79,9 @@ pub struct NodeSettings {
     /// Taints, the startup taint among them.
     #[serde(default)]
     pub taints: Vec<Taint>,
+    /// Fields of the kubelet's configuration, by its own names. What the agent must set itself counts more.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub kubelet: BTreeMap<String, serde_json::Value>,
 }
 
 /// A taint of a node.

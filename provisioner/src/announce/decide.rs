@@ -46,7 +46,7 @@ pub fn decide(worker: Option<&Worker>, event: &Announced, config: &Config, now: 
 }
 
 fn decide_unknown(event: &Announced, config: &Config) -> Decision {
-    if config.group_of(&event.account, &event.region).is_none() {
+    if !config.lists(&event.account, &event.region) {
         return Decision::Ignore("no node group wants instances of its account and region");
     }
     match event.state {
@@ -87,7 +87,7 @@ fn is_of_its_account(worker: &Worker, event: &Announced, config: &Config) -> boo
         .map(|it| (&it.account, &it.region));
     match attested.or(announced) {
         Some(known) => known == (&event.account, &event.region),
-        None => config.group_of(&event.account, &event.region).is_some(),
+        None => config.lists(&event.account, &event.region),
     }
 }
 

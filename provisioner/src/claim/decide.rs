@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 pub use change::Change;
 pub use material::{Material, material, why_not};
 
-use crate::config::Config;
+use crate::config::{Config, Eligibility, Known};
 use crate::proof::{Asked, Identity};
 use crate::worker::{Attested, Claim, State, Wish, Worker, WorkerStatus};
 
@@ -130,15 +130,26 @@ fn decide_unbound(
     if status.attested.as_ref().is_some_and(|it| waits(it.time)) {
         return refuse(Reason::NotAnnounced, "AWS has not announced the instance yet");
     }
+    let attested = status.attested.as_ref().and_then(|_| Known::of(status));
+    if attested.is_some_and(|it| matches!(config.eligibility(&it), Eligibility::Undescribed)) {
+        return refuse(
+            Reason::NotYet,
+            "EC2 has not told yet which node group takes the instance",
+        );
+    }
     let Some(identity) = proven else {
         return Step::Prove;
     };
-    if config.group_of(&identity.account, &identity.region).is_none() {
-        return refuse(
-            Reason::NotEligible,
-            "no node group lists the instance's account and region",
-        );
-    }
+    let known = Known {
+        account: &identity.account,
+        region: &identity.region,
+        described: status.described.as_ref(),
+    };
+    let undescribed = match config.eligibility(&known) {
+        Eligibility::Foreign => return refuse(Reason::NotEligible, "no node group takes the instance"),
+        Eligibility::Undescribed => true,
+        Eligibility::Of(_) => false,
+    };
     let announced = status.announced.as_ref();
     if announced.is_some_and(|it| (&it.account, &it.region) != (&identity.account, &identity.region)) {
         return refuse(
@@ -157,7 +168,7 @@ fn decide_unbound(
         region: identity.region.clone(),
         time: now,
     });
-    if waits(attested.time) {
+    if waits(attested.time) || undescribed {
         return Step::Record(Change::Attested(attested));
     }
     let claim = Claim {

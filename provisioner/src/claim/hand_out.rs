@@ -11,6 +11,7 @@ use tracing::error;
 use super::decide::{Material, material, why_not};
 use super::render::node_settings;
 use super::{Claims, Refusal, unavailable};
+use crate::config::Known;
 use crate::names::{INSTANCE_LABEL, JOIN_FIELDS, JOIN_TYPE, KEY_FIELD, KEY_TYPE};
 use crate::proof::Asked;
 use crate::store::text;
@@ -25,10 +26,10 @@ impl Claims {
         generation: u32,
     ) -> Result<ClaimAnswer, Refusal> {
         let config = self.config.get();
-        let attested = worker.status.as_ref().and_then(|it| it.attested.as_ref());
-        let group = attested.and_then(|it| config.group_of(&it.account, &it.region));
+        let known = worker.status.as_ref().and_then(Known::of);
+        let group = known.and_then(|it| config.eligibility(&it).group());
         let group = group.ok_or_else(|| {
-            let text = "no node group lists the instance's account and region any more";
+            let text = "no node group takes the instance any more";
             (Reason::NotEligible, text.to_owned())
         })?;
         let found = self
@@ -51,7 +52,7 @@ impl Claims {
                 ca: self.cluster.ca(&self.store).await.map_err(unavailable)?,
                 version: self.cluster.version(&self.store).await.map_err(unavailable)?,
             },
-            node: node_settings(group),
+            node: node_settings(group, worker.status.as_ref().and_then(|it| it.described.as_ref())),
         })
     }
 

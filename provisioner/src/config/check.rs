@@ -1,5 +1,7 @@
 //! What no type can say of a configuration: every fault at once, each with its place.
 
+mod group;
+pub(super) mod node;
 mod proof;
 
 use std::collections::BTreeSet;
@@ -8,9 +10,8 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::{Config, NodeGroup, Times};
+use super::{Aws, Config, Times};
 use crate::sns::topic::Topic;
-use crate::{aws, labels};
 
 /// How old a message of SNS may be. What was forgotten sooner could be raised by a late one.
 const HOUR: Duration = Duration::from_hours(1);
@@ -35,10 +36,14 @@ struct Faults(Vec<Fault>);
 
 impl Faults {
     fn unless(&mut self, right: bool, place: impl Into<String>, fault: impl Into<String>) {
-        if !right {
+        self.add(place, (!right).then(|| fault.into()));
+    }
+
+    fn add(&mut self, place: impl Into<String>, fault: Option<String>) {
+        if let Some(fault) = fault {
             self.0.push(Fault {
                 place: place.into(),
-                fault: fault.into(),
+                fault,
             });
         }
     }
@@ -54,6 +59,7 @@ pub(super) fn faults(config: &Config) -> Vec<Fault> {
     check_server(&mut faults, &config.cluster.server);
     check_topics(&mut faults, &config.sns.topics);
     check_times(&mut faults, &config.times);
+    check_aws(&mut faults, config.aws.as_ref());
     faults.unless(
         !config.node_groups.is_empty(),
         "node_group",
@@ -67,7 +73,7 @@ pub(super) fn faults(config: &Config) -> Vec<Fault> {
             format!("{place}.name"),
             format!("`{}` is the name of another group already", group.name),
         );
-        check_group(&mut faults, &place, group);
+        group::check(&mut faults, &place, group, config.aws.is_some());
         proof::check_group(&mut faults, &place, group);
     }
     faults.0
@@ -119,46 +125,10 @@ fn check_times(faults: &mut Faults, times: &Times) {
     );
 }
 
-fn check_group(faults: &mut Faults, place: &str, group: &NodeGroup) {
+fn check_aws(faults: &mut Faults, aws: Option<&Aws>) {
     faults.unless(
-        !group.name.is_empty() && labels::is_value(&group.name),
-        format!("{place}.name"),
-        "must be at most 63 letters, digits, `-`, `_` and `.`",
+        aws.is_none_or(|it| (Duration::from_mins(1)..=HOUR).contains(&it.resync)),
+        "aws.resync_seconds",
+        "must be between 60 and 3600",
     );
-    faults.unless(
-        !group.accounts.is_empty(),
-        format!("{place}.accounts"),
-        "at least one is needed",
-    );
-    for (at, account) in group.accounts.iter().enumerate() {
-        let fault = format!("`{account}` is no account (twelve digits)");
-        faults.unless(aws::is_account(account), format!("{place}.accounts[{at}]"), fault);
-    }
-    faults.unless(
-        !group.regions.is_empty(),
-        format!("{place}.regions"),
-        "at least one is needed",
-    );
-    for (at, region) in group.regions.iter().enumerate() {
-        let fault = format!("`{region}` is no region (such as `eu-central-1`)");
-        faults.unless(aws::is_region(region), format!("{place}.regions[{at}]"), fault);
-    }
-    for (key, value) in &group.labels {
-        let valid = labels::is_key(key) && labels::is_value(value);
-        let fault = format!("Kubernetes admits no label `{key}={value}`");
-        faults.unless(valid, format!("{place}.labels"), fault);
-        let free = !key.starts_with("node-role.kubernetes.io/control-plane")
-            && !key.starts_with("node-role.kubernetes.io/master");
-        let fault = format!("`{key}` would make the node one of the control plane");
-        faults.unless(free, format!("{place}.labels"), fault);
-    }
-    let mut seen = BTreeSet::new();
-    for (at, taint) in group.taints.iter().enumerate() {
-        let place = format!("{place}.taints[{at}]");
-        let valid = labels::is_key(&taint.key) && labels::is_value(&taint.value);
-        let fault = format!("Kubernetes admits no taint `{}={}`", taint.key, taint.value);
-        faults.unless(valid, place.as_str(), fault);
-        let first = seen.insert((&taint.key, format!("{:?}", taint.effect)));
-        faults.unless(first, place, format!("`{}` has this effect already", taint.key));
-    }
 }

@@ -4,6 +4,9 @@ use super::Config;
 
 const SAMPLE: &str = include_str!("../../testdata/provisioner.toml");
 
+/// Everything that a node group can say.
+const GROUPS: &str = include_str!("../../testdata/groups.toml");
+
 fn faults(text: &str) -> Vec<String> {
     toml::from_str::<Config>(text)
         .unwrap()
@@ -14,8 +17,9 @@ fn faults(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_sample_has_no_fault() {
+fn the_samples_have_no_fault() {
     assert_eq!(faults(SAMPLE), Vec::<String>::new());
+    assert_eq!(faults(GROUPS), Vec::<String>::new());
 }
 
 #[test]
@@ -65,6 +69,61 @@ fn finds_the_fault(right: &str, wrong: &str, place: &str) {
     assert!(faults[0].starts_with(&format!("`{place}`: ")), "{faults:?}");
 }
 
+#[test_case("purpose\" = \"build\"", "purpose\" = \"bu ild\"", "labels"; "a space, which would begin another flag of the kubelet")]
+#[test_case("purpose\" = \"build\"", "purpose\" = \"a,b=c\"", "labels"; "another label in a value")]
+#[test_case("io/builder\" = \"\"", "io/builder\" = \"$(id)\"", "labels"; "a command")]
+#[test_case("node-role.kubernetes.io/builder", "node-role.kubernetes.io/master", "labels"; "the old role of a control plane")]
+#[test_case("node-role.kubernetes.io/builder", "kubernetes.io/hostname", "labels"; "what the kubelet sets")]
+#[test_case("\"example.com/build\"", "\"startup-taint.cluster-autoscaler.kubernetes.io/dynk8s\"", "taints[0]"; "our own taint")]
+#[test_case("\"example.com/build\"", "\"node.kubernetes.io/not-ready\"", "taints[0]"; "a taint that Kubernetes lifts")]
+#[test_case("\"example.com/build\"", "\"node.cloudprovider.kubernetes.io/uninitialized\"", "taints[0]"; "a taint that nobody lifts")]
+#[test_case("\"example.com/build\"", "\"example.com/build\"\nvalue = 'a b'", "taints[0]"; "a taint's value")]
+#[test_case("cpu = \"4\"", "cpu = \"four\"", "resources"; "a quantity")]
+#[test_case("\"ephemeral-storage\" =", "\"a/b/c\" =", "resources"; "a resource's name")]
+#[test_case("maxPods = 40", "maxPods = 0", "kubelet.maxPods"; "a value that the kubelet refuses")]
+#[test_case("[\"builders\"]", "[\"\"]", "auto_scaling_groups[0]"; "an Auto Scaling group without a name")]
+#[test_case("[\"example.com/\", \"team\"]", "[\"example.com/\", \"/\"]", "from_tags[1]"; "any tag at all")]
+#[test_case("[\"example.com/\", \"team\"]", "[\"\", \"team\"]", "from_tags[0]"; "a tag without a name")]
+fn finds_the_fault_of_a_group(right: &str, wrong: &str, place: &str) {
+    assert!(GROUPS.contains(right));
+    let faults = faults(&GROUPS.replacen(right, wrong, 1));
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert!(
+        faults[0].starts_with(&format!("`node_group[0].{place}`: ")),
+        "{faults:?}"
+    );
+}
+
+#[test]
+fn a_rule_that_only_ec2_can_verify_needs_credentials() {
+    let faults = faults(&GROUPS.replace("[aws]", ""));
+    let places: Vec<&str> = faults.iter().filter_map(|it| it.split('`').nth(1)).collect();
+    let expected = [
+        "node_group[0].auto_scaling_groups",
+        "node_group[0].from_tags",
+        "node_group[1].tags",
+    ];
+    assert_eq!(places, expected);
+}
+
+#[test_case("token = \"running\"", "token = \"never\""; "a token mode")]
+#[test_case("keys = \"example.com/pool=builders\"", "keys = \"pool in (a)\""; "a selector")]
+#[test_case("maxPods = 40", "rotateCertificates = true"; "a field of the kubelet")]
+#[test_case("[aws]", "[aws]\naccess_key = 'AKIA'"; "a credential, which belongs elsewhere")]
+#[test_case("[aws]", "[aws]\nresync_seconds = 'often'"; "a time")]
+fn refuses_what_a_group_does_not_know(right: &str, wrong: &str) {
+    assert!(GROUPS.contains(right));
+    assert!(toml::from_str::<Config>(&GROUPS.replace(right, wrong)).is_err());
+}
+
+#[test]
+fn ec2_is_asked_neither_all_the_time_nor_hardly_ever() {
+    for seconds in ["1", "86400"] {
+        let faults = faults(&GROUPS.replace("[aws]", &format!("[aws]\nresync_seconds = {seconds}")));
+        assert_eq!(faults, ["`aws.resync_seconds`: must be between 60 and 3600"]);
+    }
+}
+
 #[test]
 fn finds_all_faults_at_once() {
     let text = SAMPLE
@@ -72,15 +131,6 @@ fn finds_all_faults_at_once() {
         .replace("= 86400", "= 60")
         .replace("123456789012", "1234");
     assert_eq!(faults(&text).len(), 5, "{:?}", faults(&text));
-}
-
-#[test]
-fn an_instance_belongs_to_the_first_group_that_lists_both_account_and_region() {
-    let config: Config = toml::from_str(SAMPLE).unwrap();
-    let group = |account, region| config.group_of(account, region).map(|it| it.name.as_str());
-    assert_eq!(group("123456789012", "eu-central-1"), Some("burst"));
-    assert_eq!(group("123456789012", "eu-west-1"), None);
-    assert_eq!(group("999999999999", "eu-central-1"), None);
 }
 
 #[test]

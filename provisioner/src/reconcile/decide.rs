@@ -21,7 +21,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::{Node, Taint};
 
-use crate::config::{Config, NodeGroup};
+use crate::config::{Config, Known, NodeGroup};
 use crate::worker::{State, Wish, Worker, WorkerStatus};
 
 pub(crate) use certificate::instance_of;
@@ -152,12 +152,9 @@ impl Draft<'_> {
         self.act(Action::Save(Box::new(self.saved.clone())));
     }
 
-    /// The group that the instance is known to belong to: STS's word counts more than SNS's.
+    /// The group that the instance is known to belong to.
     fn group(&self) -> Option<&NodeGroup> {
-        let attested = self.status.attested.as_ref().map(|it| (&it.account, &it.region));
-        let announced = self.status.announced.as_ref().map(|it| (&it.account, &it.region));
-        let (account, region) = attested.or(announced)?;
-        self.case.config.group_of(account, region)
+        self.case.config.eligibility(&Known::of(self.status)?).group()
     }
 
     /// Two claims contradict each other, and none of them has led to a node.

@@ -77,8 +77,8 @@ async fn reconcile(worker: Arc<Worker>, context: Arc<Context>) -> Result<control
         warn!(worker = name, "ignored: its name is no instance id");
         return Ok(controller::Action::await_change());
     };
-    let observed = observe::observe(&context.stores, &worker, &instance);
     let config = context.config.get();
+    let observed = observe::observe(&context.stores, &config, &worker, &instance);
     let plan = decide::decide(Case {
         instance: &instance,
         worker: &worker,

@@ -11,21 +11,22 @@ use kube::runtime::reflector::ObjectRef;
 
 use super::decide::{Join, Keys, Observed, instance_of};
 use super::watch::Stores;
+use crate::config::Config;
 use crate::worker::Worker;
 
-pub(super) fn observe(stores: &Stores, worker: &Worker, instance: &InstanceId) -> Observed {
+pub(super) fn observe(stores: &Stores, config: &Config, worker: &Worker, instance: &InstanceId) -> Observed {
     let name = instance.as_str();
     let nodes = stores.nodes.state();
     let join = ObjectRef::new(name).within(&worker.namespace().unwrap_or_default());
     Observed {
-        keys: keys(stores, worker, &nodes, name),
+        keys: keys(stores, config, worker, &nodes, name),
         join: stores.joins.get(&join).and_then(|it| Join::of(&it)),
         node: stores.nodes.get(&ObjectRef::new(name)).map(|it| Node::clone(&it)),
         requests: requests(stores, instance),
     }
 }
 
-fn keys(stores: &Stores, worker: &Worker, nodes: &[Arc<Node>], instance: &str) -> Keys {
+fn keys(stores: &Stores, config: &Config, worker: &Worker, nodes: &[Arc<Node>], instance: &str) -> Keys {
     let secrets = stores.keys.state();
     let nodes: Vec<&Node> = nodes.iter().map(AsRef::as_ref).collect();
     let others = || {
@@ -37,8 +38,16 @@ fn keys(stores: &Stores, worker: &Worker, nodes: &[Arc<Node>], instance: &str) -
             .filter_map(|it| it.status.as_ref()?.key.clone())
             .collect::<BTreeSet<String>>()
     };
+    let pool = config.pool_of(worker);
     let chosen = worker.status.as_ref().and_then(|it| it.key.as_deref());
-    Keys::of(secrets.iter().map(AsRef::as_ref), &nodes, instance, chosen, others)
+    Keys::of(
+        secrets.iter().map(AsRef::as_ref),
+        &nodes,
+        instance,
+        &pool,
+        chosen,
+        others,
+    )
 }
 
 fn requests(stores: &Stores, instance: &InstanceId) -> Vec<CertificateSigningRequest> {

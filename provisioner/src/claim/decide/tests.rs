@@ -8,6 +8,7 @@ use test_case::test_case;
 use super::{Change, Material, Step, decide, material, why_not};
 use crate::config::Config;
 use crate::proof::{Asked, Identity};
+use crate::worker::tests::described;
 use crate::worker::{Announced, Attested, Claim, State, Token, Wish, Worker, WorkerSpec, WorkerStatus};
 
 const ID: &str = "i-0123456789abcdef0";
@@ -353,4 +354,29 @@ fn what_is_missing_is_said(status: &str, reason: &str, expected: Reason) {
     }];
     assert_eq!(why_not(Some(&case.worker)).0, expected);
     assert_eq!(why_not(None).0, Reason::NotYet);
+}
+
+/// With a rule that only EC2 can verify, the claim writes down whose the instance is, so that EC2 can be asked, and waits.
+#[test]
+fn an_instance_that_only_ec2_can_place_waits_until_it_is_described() {
+    let mut case = Case::new();
+    case.config = toml::from_str(include_str!("../../../testdata/groups.toml")).unwrap();
+    assert_eq!(case.decide(), Step::Prove);
+    assert_eq!(case.decide_proven(), Step::Record(Change::Attested(attested(0))));
+    case.status().attested = Some(attested(0));
+    assert_eq!(refused(&case.decide()), Some(Reason::NotYet), "STS is not asked again");
+    case.status().described = Some(described());
+    assert_eq!(case.decide(), Step::Prove);
+    assert!(matches!(case.decide_proven(), Step::Record(Change::Bound(..))));
+}
+
+#[test]
+fn an_instance_that_ec2_describes_otherwise_is_not_eligible() {
+    let mut case = Case::new();
+    case.config = toml::from_str(include_str!("../../../testdata/groups.toml")).unwrap();
+    case.config.node_groups.truncate(2);
+    let mut described = described();
+    described.auto_scaling_group = Some("others".to_owned());
+    case.status().described = Some(described);
+    assert_eq!(refused(&case.decide_proven()), Some(Reason::NotEligible));
 }

@@ -12,6 +12,7 @@ use k8s_openapi::api::core::v1::{Node, Secret};
 
 use super::status::Kind;
 use super::{Action, Draft};
+use crate::config::Selector;
 use crate::names::{INSTANCE_LABEL, KEY_FIELD};
 
 /// A key Secret, without the key.
@@ -42,22 +43,28 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Looks at all keys on behalf of an instance; `chosen` is its own choice so far, `others` are those of others.
+    /// Looks at all keys on behalf of an instance that may have those of `pool`; `chosen` is its own choice so far, `others`
+    /// are those of others.
     pub(crate) fn of<'a>(
         secrets: impl IntoIterator<Item = &'a Secret>,
         nodes: &[&Node],
         instance: &str,
+        pool: &Selector,
         chosen: Option<&str>,
         others: impl FnOnce() -> BTreeSet<String>,
     ) -> Self {
         let mut keys = Self::default();
         let mut free = Vec::new();
         for secret in secrets {
+            let is_held = holder(secret) == Some(instance);
+            if !is_held && !pool.matches(secret.metadata.labels.as_ref()) {
+                continue;
+            }
             keys.total += 1;
             match holder(secret) {
                 None => keys.unlabelled += 1,
                 Some("") => free.push(secret),
-                Some(holder) if holder == instance => keys.held.extend(Key::of(secret, nodes)),
+                Some(_) if is_held => keys.held.extend(Key::of(secret, nodes)),
                 Some(_) => {}
             }
         }
@@ -137,7 +144,7 @@ pub(super) fn assign(draft: &mut Draft<'_>) -> Option<Key> {
         return None;
     }
     if draft.group().is_none() {
-        let message = "no node group lists the instance's account and region";
+        let message = "no node group takes the instance";
         draft.say(Kind::KeyAssigned, false, "NotEligible", message);
         return None;
     }
@@ -177,7 +184,7 @@ pub(super) fn assign(draft: &mut Draft<'_>) -> Option<Key> {
 fn exhausted(keys: &Keys) -> String {
     format!(
         "none of {} keys is free ({} without the label `{INSTANCE_LABEL}`, {} with an unreadable document or an address in \
-         use); add one, or terminate an instance that has one",
+         use); add one (that the node group's `keys` select), or terminate an instance that has one",
         keys.total, keys.unlabelled, keys.unusable
     )
 }

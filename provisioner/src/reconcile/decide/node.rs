@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use super::key::{Key, internal_addresses};
 use super::status::Kind;
 use super::{Action, Draft};
+use crate::config::Settings;
 use crate::names::STARTUP_TAINT;
 use crate::worker;
 
@@ -122,7 +123,11 @@ fn missing_labels(draft: &Draft<'_>, node: &Node) -> BTreeMap<String, String> {
         let labels = node.metadata.labels.as_ref();
         labels.and_then(|it| it.get(key)).is_some_and(|it| it == value)
     };
-    let wished = draft.group().map(|it| it.labels.clone()).unwrap_or_default();
+    let described = draft.status.described.as_ref();
+    let wished = draft
+        .group()
+        .map(|it| Settings::of(it, described).labels)
+        .unwrap_or_default();
     wished.into_iter().filter(|(key, value)| !has(key, value)).collect()
 }
 

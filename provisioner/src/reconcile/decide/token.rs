@@ -1,4 +1,4 @@
-//! The bootstrap token of an instance: one, made when it is claimed, gone when it is used or the instance is.
+//! The bootstrap token of an instance: one, made when it is claimed (or runs), gone when it is used or the instance is.
 
 use std::time::Duration;
 
@@ -8,8 +8,9 @@ use k8s_openapi::api::core::v1::Secret;
 use super::key::Key;
 use super::status::Kind;
 use super::{Action, Draft, elapsed};
+use crate::config::TokenMode;
 use crate::names::JOIN_FIELDS;
-use crate::worker::{Claim, Token};
+use crate::worker::{Claim, State, Token};
 
 /// An expired token is replaced as long as the claim is not older than this.
 const CLAIM_HOLDS: Duration = Duration::from_hours(1);
@@ -44,10 +45,10 @@ pub(super) fn issue(draft: &mut Draft<'_>, key: Option<&Key>) {
     if draft.findings.joined.is_some() || draft.failed() {
         return withdraw(draft);
     }
-    let (Some(claim), Some(_), true) = (&draft.status.claim, key, draft.hands_out()) else {
+    let (Some(asked), Some(_), true) = (asked(draft), key, draft.hands_out()) else {
         return;
     };
-    let generation = generation(draft.findings.generation, claim);
+    let generation = generation(draft.findings.generation, draft.status.claim.as_ref());
     let now = draft.case.now;
     let kept = draft.case.observed.join.as_ref();
     let kept = kept.filter(|it| it.token.generation == generation && it.token.expires > now);
@@ -58,7 +59,7 @@ pub(super) fn issue(draft: &mut Draft<'_>, key: Option<&Key>) {
         return;
     }
     let replaces = kept.is_none() && draft.findings.generation == Some(generation);
-    if replaces && elapsed(claim.time, now) > CLAIM_HOLDS {
+    if replaces && elapsed(asked, now) > CLAIM_HOLDS {
         withdraw(draft);
         return draft.say(
             Kind::TokenIssued,
@@ -82,11 +83,23 @@ pub(super) fn issue(draft: &mut Draft<'_>, key: Option<&Key>) {
     draft.findings.token = Some(token);
 }
 
+/// Since when a token is asked for: by the claim, or by the announcement, if the node group has it made so early.
+fn asked(draft: &Draft<'_>) -> Option<Timestamp> {
+    if let Some(claim) = &draft.status.claim {
+        return Some(claim.time);
+    }
+    let early = draft.group().is_some_and(|it| it.token == TokenMode::Running);
+    let announced = draft.status.announced.as_ref();
+    announced
+        .filter(|it| early && it.state == State::Running)
+        .map(|it| it.time)
+}
+
 /// The generation that the claim asks for.
-fn generation(current: Option<u32>, claim: &Claim) -> u32 {
+fn generation(current: Option<u32>, claim: Option<&Claim>) -> u32 {
     match current {
         None => 1,
-        Some(current) if claim.reset == Some(current) => current.saturating_add(1),
+        Some(current) if claim.is_some_and(|it| it.reset == Some(current)) => current.saturating_add(1),
         Some(current) => current,
     }
 }

@@ -7,7 +7,9 @@ use test_case::test_case;
 use super::fixture::{ONE, TWO, is_labelled, joining, reason, settle, status, world};
 use super::scene::{address, key_name};
 use super::world::World;
+use crate::config::Selector;
 use crate::names::INSTANCE_LABEL;
+use crate::reconcile::decide::Keys;
 use crate::worker::{Phase, State};
 
 #[test]
@@ -104,4 +106,30 @@ fn a_key_without_the_label_or_a_document_or_in_use_is_left_alone() {
 fn label(world: &mut World, key: u8, value: Option<&str>) {
     let labels = value.map(|it| [(INSTANCE_LABEL.to_owned(), it.to_owned())].into());
     world.keys.get_mut(&key_name(key)).unwrap().metadata.labels = labels;
+}
+
+#[test_case("pool=one", Some(1), 1; "the key of its pool")]
+#[test_case("pool=two", Some(2), 1; "not the first of all keys")]
+#[test_case("pool=three", None, 0; "none where its pool has none")]
+#[test_case("pool", Some(1), 2; "the first of several")]
+fn an_instance_gets_a_key_of_its_groups_pool(pool: &str, expected: Option<u8>, total: usize) {
+    let mut world = world(3);
+    for (number, pool) in [(1, "one"), (2, "two")] {
+        let labels = &mut world.keys.get_mut(&key_name(number)).unwrap().metadata.labels;
+        labels.as_mut().unwrap().insert("pool".to_owned(), pool.to_owned());
+    }
+    let pool = Selector::try_from(pool.to_owned()).unwrap();
+    let keys = Keys::of(world.keys.values(), &[], ONE, &pool, None, Default::default);
+    assert_eq!(
+        (keys.free.map(|it| it.name), keys.total),
+        (expected.map(key_name), total)
+    );
+}
+
+#[test]
+fn a_key_that_is_held_stays_so_when_the_pool_is_another() {
+    let world = joining(1);
+    let pool = Selector::try_from("pool=one".to_owned()).unwrap();
+    let keys = Keys::of(world.keys.values(), &[], ONE, &pool, None, Default::default);
+    assert_eq!(keys.held.len(), 1);
 }

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use super::fixture::{ONE, is_labelled, joining, plan, reason, settle, status, world};
 use super::scene::{address, key_name};
+use super::world::{World, config};
+use crate::config::{Config, TokenMode};
 use crate::reconcile::decide::Action;
-use crate::worker::Phase;
+use crate::worker::{Phase, State};
 
 #[test]
 fn a_claim_gets_a_token_that_was_kept_first_and_is_shown_last() {
@@ -82,4 +84,20 @@ fn a_contested_instance_loses_its_token_and_keeps_its_key() {
         1,
         "pods stay away"
     );
+}
+
+#[test]
+fn a_group_may_have_its_tokens_made_as_soon_as_an_instance_runs() {
+    let mut config = config();
+    let mut world = world(1);
+    world.announce(ONE, State::Running);
+    let makes = |world: &World, config: &Config| {
+        let plan = world.decide(ONE, config, world.now, "abcdef");
+        plan.actions.iter().any(|it| matches!(it, Action::CreateToken { .. }))
+    };
+    assert!(!makes(&world, &config), "an instance that never asks needs none");
+    config.node_groups[0].token = TokenMode::Running;
+    assert!(makes(&world, &config));
+    world.announce(ONE, State::Pending);
+    assert!(!makes(&world, &config), "it would be older by the boot's time");
 }

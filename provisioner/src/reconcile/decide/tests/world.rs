@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{Node, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
-use crate::config::Config;
+use crate::config::{Config, Selector};
 use crate::names::INSTANCE_LABEL;
 use crate::reconcile::decide::{Action, Case, Findings, Join, Keys, Observed, Plan, decide};
 use crate::reconcile::render;
@@ -70,7 +70,14 @@ impl World {
         let chosen = status(instance).and_then(|it| it.key.as_deref());
         let undecided = self.requests.iter().filter(|(name, _)| !self.approved.contains(*name));
         Observed {
-            keys: Keys::of(self.keys.values(), &nodes, instance, chosen, others),
+            keys: Keys::of(
+                self.keys.values(),
+                &nodes,
+                instance,
+                &Selector::default(),
+                chosen,
+                others,
+            ),
             join: self.joins.get(instance).and_then(Join::of),
             node: self.nodes.get(instance).cloned(),
             requests: undecided.map(|(_, it)| it.clone()).collect(),
