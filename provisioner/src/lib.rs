@@ -3,6 +3,7 @@
 //! `serve` faces the internet and only records; `reconcile` acts on what is recorded. All state is in the API server.
 
 pub mod announce;
+pub mod api_server;
 pub mod aws;
 pub mod claim;
 pub mod cli;
@@ -17,10 +18,13 @@ pub mod metrics;
 pub mod names;
 pub mod proof;
 pub mod quantity;
+pub mod readiness;
 pub mod reconcile;
 pub mod serve;
 pub mod sns;
+pub mod stop;
 pub mod store;
 pub mod telemetry;
 pub mod view;
+pub mod work;
 pub mod worker;

@@ -1,28 +1,25 @@
 //! `serve`: puts together what faces the internet.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use dynk8s_api::PrivateKey;
-use kube::Client;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
 use tokio::time::sleep;
 use tracing::{info, warn};
 
 use crate::claim::Claims;
 use crate::claim::cluster::Cluster;
 use crate::config::Live;
-use crate::http::{self, Shared, health, server};
+use crate::http::{self, Shared, server};
 use crate::metrics::Metrics;
 use crate::proof::sts::Sts;
 use crate::sns::Verifier;
 use crate::sns::topic::Topic;
 use crate::store::{Error, Store};
 use crate::view::View;
+use crate::work::Surroundings;
 use crate::{fetch, key};
 
 /// How long a claim waits for what it asks for.
@@ -37,47 +34,49 @@ const SNS_PATIENCE: Duration = Duration::from_secs(5);
 /// How long to wait before the API server is asked again at the start.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Serves until `stop` says true or is dropped.
-pub async fn run(
-    client: Client,
-    namespace: &str,
-    config: Live,
-    metrics: Metrics,
-    stop: watch::Receiver<bool>,
-) -> anyhow::Result<()> {
-    let public = listen(config.get().listen).await?;
-    let private = listen(config.get().health_listen).await?;
-    let (view, watching) = View::new(client.clone(), namespace);
-    let watching = tokio::spawn(watching);
-    let has_key = Arc::new(AtomicBool::new(false));
-    let is_ready = {
-        let (view, has_key) = (view.clone(), Arc::clone(&has_key));
-        move || view.is_synced() && has_key.load(Ordering::Relaxed)
-    };
-    let health = tokio::spawn(server::serve(
-        private,
-        health::router(is_ready, metrics.clone()),
-        stopped(stop.clone()),
-    ));
+/// What serving needs.
+const WORKERS: &str = "the list of Workers";
+const OWN_KEY: &str = "the provisioner's own key";
 
-    let store = Store::new(client, namespace);
-    let key = tokio::select! {
-        key = key(&store) => key?,
-        () = stopped(stop.clone()) => return Ok(()),
-    };
-    has_key.store(true, Ordering::Relaxed);
-    info!(address = %config.get().listen, key = %key.public(), "serving");
-    let shared = Arc::new(shared(key, store, view, config, metrics)?);
-    server::serve(public, http::router(shared), stopped(stop)).await;
-    watching.abort();
-    health.await.context("failed to end the health listener")
+/// Serves until it is asked to stop and every request that was begun is answered.
+pub async fn run(around: &Surroundings) -> anyhow::Result<()> {
+    around.readiness.needs(WORKERS);
+    around.readiness.needs(OWN_KEY);
+    let listener = server::listen(around.config.get().listen).await?;
+    let (view, watching) = View::new(around.client.clone(), &around.namespace);
+    let work = serve(around, listener, view);
+    tokio::select! {
+        done = work => done,
+        () = watching => bail!("the watch of Workers has ended"),
+    }
 }
 
-/// Answers for a process that only reconciles: it is ready as soon as it lives.
-pub async fn health_alone(address: SocketAddr, metrics: Metrics, stop: watch::Receiver<bool>) -> anyhow::Result<()> {
-    let listener = listen(address).await?;
-    server::serve(listener, health::router(|| true, metrics), stopped(stop)).await;
-    Ok(())
+async fn serve(around: &Surroundings, listener: TcpListener, view: View) -> anyhow::Result<()> {
+    let Surroundings {
+        client,
+        namespace,
+        config,
+        metrics,
+        readiness,
+        stop,
+    } = around;
+    let store = Store::new(client.clone(), namespace);
+    let key = tokio::select! {
+        key = key(&store) => key?,
+        () = stop.clone().asked() => return Ok(()),
+    };
+    readiness.has(OWN_KEY);
+    info!(address = %config.get().listen, key = %key.public(), "serving");
+    let shared = shared(key, store, view.clone(), config.clone(), metrics.clone())?;
+    let syncing = async {
+        view.synced().await;
+        readiness.has(WORKERS);
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = server::serve(listener, http::router(Arc::new(shared)), stop.clone().asked()) => Ok(()),
+        () = syncing => Ok(()),
+    }
 }
 
 /// Our own key. The API server may come up later than we do.
@@ -113,14 +112,4 @@ fn shared(key: PrivateKey, store: Store, view: View, config: Live, metrics: Metr
         sns,
         metrics,
     })
-}
-
-async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    let listener = TcpListener::bind(address).await;
-    listener.with_context(|| format!("failed to listen on {address}"))
-}
-
-async fn stopped(mut stop: watch::Receiver<bool>) {
-    // An error says that whoever could ask us to stop is gone.
-    let _ = stop.wait_for(|it| *it).await;
 }

@@ -57,9 +57,10 @@ impl View {
         (view, work)
     }
 
-    /// Whether the API server has told of all Workers once.
-    pub fn is_synced(&self) -> bool {
-        *self.synced.borrow()
+    /// Waits until the API server has told of all Workers once.
+    pub async fn synced(&self) {
+        // An error says that nobody keeps the view true any longer.
+        let _ = self.synced.clone().wait_for(|it| *it).await;
     }
 
     /// Waits until `find` finds what it looks for in the Worker, at most so long.

@@ -6,18 +6,13 @@ use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 
 use crate::metrics::{self, Metrics};
+use crate::readiness::Readiness;
 
-/// Healthy is a process that answers; ready is one that says so.
-pub fn router(is_ready: impl Fn() -> bool + Clone + Send + Sync + 'static, metrics: Metrics) -> Router {
-    let ready = async move || {
-        if is_ready() {
-            (StatusCode::OK, "ok\n")
-        } else {
-            (
-                StatusCode::SERVICE_UNAVAILABLE,
-                "the API server has not told of all Workers yet\n",
-            )
-        }
+/// Healthy is a process that answers; ready is one that can do its work now, else it says why not.
+pub fn router(readiness: Readiness, metrics: Metrics) -> Router {
+    let ready = async move || match readiness.obstacle() {
+        None => (StatusCode::OK, "ok\n".to_owned()),
+        Some(why) => (StatusCode::SERVICE_UNAVAILABLE, why + "\n"),
     };
     let read = async move || ([(CONTENT_TYPE, metrics::MEDIA_TYPE)], metrics.text());
     Router::new()

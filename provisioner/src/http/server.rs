@@ -1,8 +1,10 @@
 //! Serving HTTP/1.1 to strangers: who is slow is dropped, who are too many wait.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use axum::Router;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -13,15 +15,20 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
+use crate::stop::GRACE;
+
 /// How long the head of a request may take to arrive, also of the next one on an open connection: longer than ingresses
 /// keep connections, so that none is closed while a request is on its way.
 const HEAD_PATIENCE: Duration = Duration::from_secs(75);
 
-/// How long requests may take to end when the process is asked to end.
-const GRACE: Duration = Duration::from_secs(15);
-
 /// Connections that are open at the same time.
 const MAX_CONNECTIONS: usize = 1024;
+
+/// Listens.
+pub async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    let listener = TcpListener::bind(address).await;
+    listener.with_context(|| format!("failed to listen on {address}"))
+}
 
 /// Serves until `stop`, then lets open requests end.
 pub async fn serve(listener: TcpListener, router: Router, stop: impl Future<Output = ()>) {

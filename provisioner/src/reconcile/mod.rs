@@ -8,6 +8,7 @@ mod decide;
 mod draw;
 mod observe;
 mod render;
+mod start;
 mod watch;
 
 use std::collections::HashMap;
@@ -26,6 +27,9 @@ use self::apply::Failure;
 use self::decide::Case;
 use self::watch::Stores;
 use crate::config::Live;
+use crate::metrics::Metrics;
+use crate::stop::GRACE;
+use crate::work::Surroundings;
 use crate::worker::Worker;
 
 /// How many Workers are looked at at the same time.
@@ -39,35 +43,71 @@ struct Context {
     client: Client,
     namespace: String,
     config: Live,
+    metrics: Metrics,
     stores: Stores,
     /// How often in a row a Worker's pass has failed.
     failures: Mutex<HashMap<String, u32>>,
 }
 
-/// Acts on the Workers of a namespace until it is dropped.
-pub async fn run(client: Client, namespace: &str, config: Live) -> anyhow::Result<()> {
-    check::no_automatic_approval(&client).await?;
+/// What reconciling needs.
+const LISTS: &str = "the lists of all that is watched";
+
+/// Acts on the Workers of a namespace until it is asked to stop, and what was begun has ended.
+pub async fn run(around: &Surroundings) -> anyhow::Result<()> {
+    around.readiness.needs(LISTS);
+    tokio::select! {
+        done = act(around) => done,
+        () = around.stop.clone().overdue() => {
+            warn!("looks at Workers had not ended after {GRACE:?}");
+            Ok(())
+        }
+    }
+}
+
+async fn act(around: &Surroundings) -> anyhow::Result<()> {
+    let Surroundings {
+        client,
+        namespace,
+        config,
+        metrics,
+        readiness,
+        stop,
+    } = around;
+    tokio::select! {
+        done = start::checked(client) => done?,
+        () = stop.clone().asked() => return Ok(()),
+    }
     let workers: Api<Worker> = Api::namespaced(client.clone(), namespace);
     let controller = Controller::new(workers, watcher::Config::default())
         .with_config(controller::Config::default().concurrency(CONCURRENCY));
-    let (stores, controller) = watch::attach(controller, &client, namespace);
+    let (stores, controller) = watch::attach(controller, client, namespace);
     let context = Arc::new(Context {
-        client,
-        namespace: namespace.to_owned(),
-        config,
+        client: client.clone(),
+        namespace: namespace.clone(),
+        config: config.clone(),
+        metrics: metrics.clone(),
         stores,
         failures: Mutex::default(),
     });
-    controller
-        .run(reconcile, again_after, context)
+    let listed = async {
+        if context.stores.ready().await.is_ok() {
+            readiness.has(LISTS);
+        }
+        std::future::pending::<()>().await;
+    };
+    let passes = controller
+        .graceful_shutdown_on(stop.clone().asked())
+        .run(reconcile, again_after, Arc::clone(&context))
         .for_each(async |result| match result {
             // The Worker went before its turn came.
             Err(controller::Error::ObjectNotFound(_)) | Ok(_) => {}
             Err(controller::Error::ReconcilerFailed(error, worker)) => report(&worker.name, &error),
             Err(error) => warn!(error = format!("{:#}", anyhow::Error::new(error)), "watching failed"),
-        })
-        .await;
-    Ok(())
+        });
+    tokio::select! {
+        () = passes => Ok(()),
+        () = listed => Ok(()),
+    }
 }
 
 async fn reconcile(worker: Arc<Worker>, context: Arc<Context>) -> Result<controller::Action, Failure> {
@@ -88,13 +128,15 @@ async fn reconcile(worker: Arc<Worker>, context: Arc<Context>) -> Result<control
         token_id: &draw::token_id(),
     });
     apply::apply(&context.client, &context.namespace, &worker, &instance, plan.actions).await?;
+    context.metrics.reconcile_pass("done");
     context.failures().remove(&name);
     Ok(controller::Action::requeue(plan.again.max(SOONEST)))
 }
 
 /// Twice as long after each failure in a row.
 #[expect(clippy::needless_pass_by_value, reason = "the controller calls it so")]
-fn again_after(worker: Arc<Worker>, _: &Failure, context: Arc<Context>) -> controller::Action {
+fn again_after(worker: Arc<Worker>, failure: &Failure, context: Arc<Context>) -> controller::Action {
+    context.metrics.reconcile_pass(failure.name());
     let mut failures = context.failures();
     let count = failures.entry(worker.name_any()).or_default();
     let wait = BACKOFF_FIRST.saturating_mul(1 << (*count).min(16)).min(BACKOFF_LAST);

@@ -19,6 +19,18 @@ pub(in crate::reconcile) enum Failure {
     WatchEnded,
 }
 
+impl Failure {
+    /// What it is counted as.
+    pub(in crate::reconcile) fn name(&self) -> &'static str {
+        match self {
+            Self::Changed { .. } => "conflict",
+            Self::Refused { .. } => "refused",
+            Self::TimedOut { .. } => "timed-out",
+            Self::NoToken | Self::WatchEnded => "failed",
+        }
+    }
+}
+
 /// A failure that does not know yet what was being done.
 pub(super) enum Cause {
     Api(Error),
