@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use dynk8s_api::InstanceId;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::Client;
 use tokio::time::timeout;
 use tracing::{debug, info, warn};
 
 use self::hand::Hand;
-use super::decide::Action;
+use super::Context;
+use super::decide::{self, Action, Findings, Turn, Weight};
 use crate::worker::Worker;
 
 pub(super) use self::failure::Failure;
@@ -20,63 +20,56 @@ pub(super) use self::failure::Failure;
 /// How long the API server may take for one call.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What an operator must hear of: reasons of conditions.
-const ALARMS: [&str; 7] = [
-    "AddressInUse",
-    "Contested",
-    "ForeignAddress",
-    "ForeignNode",
-    "Ignored",
-    "NodeExists",
-    "PoolEmpty",
-];
-
 /// Carries actions out for a Worker, in order.
 pub(super) async fn apply(
-    client: &Client,
-    namespace: &str,
+    context: &Context,
     worker: &Worker,
     instance: &InstanceId,
     actions: Vec<Action>,
 ) -> Result<(), Failure> {
-    let mut hand = Hand::new(client, namespace, worker, instance.clone());
+    let mut hand = Hand::new(&context.client, &context.namespace, worker, instance.clone());
     let mut known = worker.status.as_ref().map_or_else(Vec::new, |it| it.conditions.clone());
     for action in actions {
         let words = words(&action);
         let said = match &action {
-            Action::Save(findings) => Some(findings.conditions.clone()),
+            Action::Save(findings) => Some(findings.clone()),
             _ => None,
         };
         match timeout(PATIENCE, hand.carry_out(action)).await {
             Ok(done) => done.map_err(|it| it.of(&words))?,
             Err(_) => return Err(Failure::TimedOut { action: words }),
         }
-        if let Some(conditions) = said {
-            debug!(worker = %instance, "{words}");
-            announce(instance, &known, &conditions);
-            known = conditions;
+        if let Some(findings) = said {
+            debug!("{words}");
+            tell(context, worker, &known, &findings);
+            known = findings.conditions;
         } else {
-            info!(worker = %instance, "{words}");
+            info!("{words}");
         }
     }
     Ok(())
 }
 
-/// Says in the log what is new in the conditions.
-fn announce(instance: &InstanceId, before: &[Condition], after: &[Condition]) {
-    let is_new = |it: &&Condition| {
-        let known = before.iter().find(|before| before.type_ == it.type_);
-        known.is_none_or(|before| before.reason != it.reason)
-    };
-    for condition in after.iter().filter(is_new) {
-        let (kind, reason, message) = (&condition.type_, &condition.reason, &condition.message);
-        if ALARMS.contains(&reason.as_str()) {
-            warn!(worker = %instance, condition = kind, reason, "{message}");
-        } else if condition.status == "True" {
-            info!(worker = %instance, condition = kind, reason, "{message}");
-        } else {
-            debug!(worker = %instance, condition = kind, reason, "{message}");
+/// Tells everybody who listens what is new in the conditions.
+fn tell(context: &Context, worker: &Worker, before: &[Condition], after: &Findings) {
+    let turns = decide::turns(before, &after.conditions);
+    for Turn {
+        kind,
+        reason,
+        message,
+        weight,
+    } in &turns
+    {
+        match weight {
+            Weight::Quiet => debug!(condition = kind, reason, "{message}"),
+            Weight::Normal => info!(condition = kind, reason, "{message}"),
+            Weight::Warning => warn!(condition = kind, reason, "{message}"),
         }
+    }
+    context.events.tell(worker, after.node.as_ref(), &turns);
+    let announced = worker.status.as_ref().and_then(|it| it.announced.as_ref());
+    for (phase, after) in decide::reached(announced, before, &after.conditions) {
+        context.metrics.join(phase, after);
     }
 }
 

@@ -5,6 +5,7 @@
 //! seen may be old, so whatever must not happen twice is guarded by a resource version or a UID.
 
 mod certificate;
+mod journey;
 mod key;
 mod node;
 mod release;
@@ -12,6 +13,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 mod token;
+mod turn;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,6 +30,7 @@ pub(crate) use certificate::instance_of;
 pub(crate) use key::Keys;
 pub(crate) use status::Findings;
 pub(crate) use token::Join;
+pub(crate) use turn::{Turn, Weight, reached, turns};
 
 /// A Worker is looked at again after this long, whatever happens.
 const AT_LEAST_EVERY: Duration = Duration::from_secs(30);
@@ -129,6 +132,7 @@ pub(crate) fn decide(case: Case<'_>) -> Plan {
             status::acknowledge(&mut draft);
             let key = key::assign(&mut draft);
             node::look(&mut draft, key.as_ref());
+            journey::explain(&mut draft);
             token::issue(&mut draft, key.as_ref());
             certificate::approve(&mut draft);
         }

@@ -6,6 +6,7 @@ mod apply;
 mod check;
 mod decide;
 mod draw;
+mod events;
 mod observe;
 mod render;
 mod start;
@@ -21,10 +22,12 @@ use jiff::Timestamp;
 use kube::runtime::controller::{self, Controller};
 use kube::runtime::watcher;
 use kube::{Api, Client, ResourceExt as _};
-use tracing::{debug, warn};
+use tokio::time::timeout;
+use tracing::{Instrument as _, debug, info_span, warn};
 
 use self::apply::Failure;
 use self::decide::Case;
+use self::events::Events;
 use self::watch::Stores;
 use crate::config::Live;
 use crate::metrics::Metrics;
@@ -44,6 +47,7 @@ struct Context {
     namespace: String,
     config: Live,
     metrics: Metrics,
+    events: Events,
     stores: Stores,
     /// How often in a row a Worker's pass has failed.
     failures: Mutex<HashMap<String, u32>>,
@@ -81,11 +85,14 @@ async fn act(around: &Surroundings) -> anyhow::Result<()> {
     let controller = Controller::new(workers, watcher::Config::default())
         .with_config(controller::Config::default().concurrency(CONCURRENCY));
     let (stores, controller) = watch::attach(controller, client, namespace);
+    let (events, writing) = Events::new(client.clone());
+    let writing = tokio::spawn(writing);
     let context = Arc::new(Context {
         client: client.clone(),
         namespace: namespace.clone(),
         config: config.clone(),
         metrics: metrics.clone(),
+        events,
         stores,
         failures: Mutex::default(),
     });
@@ -105,16 +112,25 @@ async fn act(around: &Surroundings) -> anyhow::Result<()> {
             Err(error) => warn!(error = format!("{:#}", anyhow::Error::new(error)), "watching failed"),
         });
     tokio::select! {
-        () = passes => Ok(()),
-        () = listed => Ok(()),
+        () = passes => {}
+        () = listed => {}
     }
+    // Whatever is still to be told of.
+    drop(context);
+    let _ = timeout(events::PATIENCE, writing).await;
+    Ok(())
 }
 
 async fn reconcile(worker: Arc<Worker>, context: Arc<Context>) -> Result<controller::Action, Failure> {
+    let span = info_span!("reconcile", instance = worker.name_any());
+    look(worker, context).instrument(span).await
+}
+
+async fn look(worker: Arc<Worker>, context: Arc<Context>) -> Result<controller::Action, Failure> {
     context.stores.ready().await?;
     let name = worker.name_any();
     let Ok(instance) = name.parse::<InstanceId>() else {
-        warn!(worker = name, "ignored: its name is no instance id");
+        warn!("ignored: its name is no instance id");
         return Ok(controller::Action::await_change());
     };
     let config = context.config.get();
@@ -127,7 +143,7 @@ async fn reconcile(worker: Arc<Worker>, context: Arc<Context>) -> Result<control
         now: Timestamp::now(),
         token_id: &draw::token_id(),
     });
-    apply::apply(&context.client, &context.namespace, &worker, &instance, plan.actions).await?;
+    apply::apply(&context, &worker, &instance, plan.actions).await?;
     context.metrics.reconcile_pass("done");
     context.failures().remove(&name);
     Ok(controller::Action::requeue(plan.again.max(SOONEST)))
@@ -146,9 +162,9 @@ fn again_after(worker: Arc<Worker>, failure: &Failure, context: Arc<Context>) ->
 
 fn report(worker: &str, failure: &Failure) {
     if matches!(failure, Failure::Changed { .. }) {
-        debug!(worker, "{failure}");
+        debug!(instance = worker, "{failure}");
     } else {
-        warn!(worker, "{failure}");
+        warn!(instance = worker, "{failure}");
     }
 }
 

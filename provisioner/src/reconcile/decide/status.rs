@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::Serialize;
 
 use super::Draft;
-use crate::worker::{Node, Phase, Token, Wish, WorkerStatus};
+use crate::worker::{Node, Phase, State, Token, Wish, WorkerStatus};
 
 /// Exactly the fields that reconcile writes. As a merge patch it is whole: what is absent is written as null.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -100,7 +100,7 @@ pub(super) fn acknowledge(draft: &mut Draft<'_>) {
                 "EC2 says `{}` of an instance of account {}, {}",
                 it.state, it.account, it.region
             );
-            draft.say(Kind::Announced, true, "Announced", message);
+            draft.say(Kind::Announced, true, reason(it.state), message);
         }
         None => draft.say(
             Kind::Announced,
@@ -122,6 +122,18 @@ pub(super) fn acknowledge(draft: &mut Draft<'_>) {
             draft.say(Kind::Claimed, true, "Proven", message);
         }
         (None, false) => draft.say(Kind::Claimed, false, "NotClaimed", "the instance has not proven itself"),
+    }
+}
+
+/// EC2's word as the reason of a condition.
+fn reason(state: State) -> &'static str {
+    match state {
+        State::Pending => "Pending",
+        State::Running => "Running",
+        State::Stopping => "Stopping",
+        State::Stopped => "Stopped",
+        State::ShuttingDown => "ShuttingDown",
+        State::Terminated => "Terminated",
     }
 }
 

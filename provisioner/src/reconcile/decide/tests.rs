@@ -1,6 +1,7 @@
 //! Decisions, case by case, and under crashes, conflicts and old views.
 
 mod fixture;
+mod journeys;
 mod keys;
 mod nodes;
 mod releases;
