@@ -1,8 +1,11 @@
 //! The command line.
 
+pub mod keys;
+pub mod workers;
+
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// The cluster's side of dynk8s: makes EC2 instances workers of an on-premises cluster.
 #[derive(Debug, Parser)]
@@ -12,7 +15,10 @@ pub struct Cli {
     pub command: Command,
 }
 
-const HINT: &str = "The API server is found as kubectl finds it: by KUBECONFIG, or inside a pod by its ServiceAccount.";
+const HINT: &str = "\
+The API server is found as kubectl finds it: by KUBECONFIG, or inside a pod by its ServiceAccount.
+
+Exit codes: 0 it is done; 1 it failed or was refused; 2 the command line or the configuration is wrong.";
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -35,6 +41,16 @@ pub enum Command {
     ///
     /// It is made at the first start of `serve`.
     Key(Namespace),
+    /// The pool of WireGuard keys: import, generate, list, retire, export
+    Keys {
+        #[command(subcommand)]
+        command: keys::Command,
+    },
+    /// The instances: list them, release what one had
+    Workers {
+        #[command(subcommand)]
+        command: workers::Command,
+    },
     /// Look at the configuration
     Config {
         #[command(subcommand)]
@@ -72,14 +88,49 @@ pub struct Namespace {
     pub namespace: String,
 }
 
+/// Which cluster an operator means, and where in it.
+#[derive(Debug, Args)]
+pub struct Access {
+    #[command(flatten)]
+    pub namespace: Namespace,
+    /// A context of the kubeconfig, if not the current one
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+}
+
+/// How a list is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
+    use clap::{Command, CommandFactory as _};
 
     use super::Cli;
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_verb_of_the_operator_teaches_with_an_example() {
+        let mut program = Cli::command();
+        program.build();
+        let teaches = |verb: &Command| {
+            verb.get_after_help()
+                .is_some_and(|it| it.to_string().contains("Example"))
+        };
+        for group in ["keys", "workers"] {
+            let group = program.find_subcommand(group).unwrap();
+            for verb in group.get_subcommands().filter(|it| it.get_name() != "help") {
+                assert!(teaches(verb), "{}", verb.get_name());
+            }
+        }
     }
 }

@@ -1,47 +1,69 @@
 //! What the commands do.
 
-use std::io::Write as _;
+mod cluster;
+mod failure;
+mod keys;
+mod table;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod workers;
+
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use kube::Client;
 
-use crate::cli::{Command, ConfigCommand, Namespace};
+use crate::cli::{Cluster, Command, ConfigCommand, File, Namespace};
 use crate::config::Config;
 use crate::store::Store;
 use crate::work::{Half, work};
 use crate::{key, manifests};
 
+use failure::Failure;
+use terminal::Console;
+
 /// Does what was asked, and says what went wrong.
 pub async fn run(command: Command) -> ExitCode {
+    let console = &mut Console::standard();
     let done = match command {
-        Command::Crd => print_crd(),
-        Command::Key(namespace) => print_key(&namespace).await,
+        Command::Crd => print_crd(console).map_err(Failure::from),
+        Command::Key(namespace) => print_key(&namespace, console).await.map_err(Failure::from),
+        Command::Keys { command } => keys::run(command, console).await,
+        Command::Workers { command } => workers::run(command, console).await,
         Command::Config {
             command: ConfigCommand::Check(file),
-        } => Config::read(&file.config).and_then(|_| print(&format!("`{}` is right\n", file.config.display()))),
-        Command::Serve(cluster) => work(cluster, Half::Serve).await,
-        Command::Reconcile(cluster) => work(cluster, Half::Reconcile).await,
-        Command::Run(cluster) => work(cluster, Half::Both).await,
+        } => check_config(&file, console),
+        Command::Serve(cluster) => work_with(cluster, Half::Serve).await,
+        Command::Reconcile(cluster) => work_with(cluster, Half::Reconcile).await,
+        Command::Run(cluster) => work_with(cluster, Half::Both).await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "error: {error:#}");
-            ExitCode::FAILURE
-        }
+        Err(failure) => failure.tell(console),
     }
 }
 
-fn print_crd() -> anyhow::Result<()> {
-    let definition = serde_json::to_string_pretty(&manifests::crd()).context("failed to write the definition")?;
-    print(&(definition + "\n"))
+fn check_config(file: &File, console: &mut Console) -> Result<(), Failure> {
+    Config::read(&file.config).map_err(Failure::Usage)?;
+    Ok(console.print(&format!("`{}` is right\n", file.config.display()))?)
 }
 
-async fn print_key(namespace: &Namespace) -> anyhow::Result<()> {
+/// A configuration that is wrong at the start is told apart from work that failed.
+async fn work_with(cluster: Cluster, half: Half) -> Result<(), Failure> {
+    Config::read(&cluster.file.config).map_err(Failure::Usage)?;
+    Ok(work(cluster, half).await?)
+}
+
+fn print_crd(console: &mut Console) -> anyhow::Result<()> {
+    let definition = serde_json::to_string_pretty(&manifests::crd()).context("failed to write the definition")?;
+    console.print(&(definition + "\n"))
+}
+
+async fn print_key(namespace: &Namespace, console: &mut Console) -> anyhow::Result<()> {
     let store = Store::new(client().await?, &namespace.namespace);
     match key::load(&store).await? {
-        Some(key) => print(&format!("{}\n", key.public())),
+        Some(key) => console.print(&format!("{}\n", key.public())),
         None => bail!(
             "there is no key in namespace `{}` yet; start `serve` once",
             namespace.namespace
@@ -51,8 +73,4 @@ async fn print_key(namespace: &Namespace) -> anyhow::Result<()> {
 
 async fn client() -> anyhow::Result<Client> {
     Client::try_default().await.context("failed to find the API server")
-}
-
-fn print(text: &str) -> anyhow::Result<()> {
-    std::io::stdout().write_all(text.as_bytes()).context("failed to print")
 }

@@ -32,3 +32,6 @@ pub const TOKEN_GROUP: &str = "system:bootstrappers:dynk8s:node";
 
 /// The taint that keeps pods away until the node has been looked at; the Cluster Autoscaler understands its prefix.
 pub const STARTUP_TAINT: &str = "startup-taint.cluster-autoscaler.kubernetes.io/dynk8s";
+
+/// The label of a key Secret that shall not be handed out any more, and is removed when its instance is gone.
+pub const RETIRED_LABEL: &str = "dynk8s.du5t1n.me/retired";

@@ -1,0 +1,91 @@
+//! The cluster as an operator reaches it, with his own rights.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use k8s_openapi::api::core::v1::{Node, Secret};
+use kube::api::ListParams;
+use kube::config::KubeConfigOptions;
+use kube::{Api, Client, Config};
+use tokio::time::timeout;
+
+use super::failure::Failure;
+use super::keys::decide::inventory::{Entry, inventory};
+use crate::cli::Access;
+use crate::names::KEY_TYPE;
+use crate::worker::Worker;
+
+/// How long the API server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(super) struct Cluster {
+    pub(super) namespace: String,
+    pub(super) secrets: Api<Secret>,
+    pub(super) workers: Api<Worker>,
+    pub(super) nodes: Api<Node>,
+}
+
+impl Cluster {
+    /// Finds the API server, as kubectl does; asks it nothing yet.
+    pub(super) async fn find(access: &Access) -> Result<Self, Failure> {
+        let client = client(access.context.clone()).await.map_err(Failure::Usage)?;
+        Ok(Self::new(client, &access.namespace.namespace))
+    }
+
+    pub(super) fn new(client: Client, namespace: &str) -> Self {
+        Self {
+            secrets: Api::namespaced(client.clone(), namespace),
+            workers: Api::namespaced(client.clone(), namespace),
+            nodes: Api::all(client),
+            namespace: namespace.to_owned(),
+        }
+    }
+
+    /// The keys as they stand.
+    pub(super) async fn pool(&self) -> anyhow::Result<Vec<Entry>> {
+        let of_type = ListParams::default().fields(&format!("type={KEY_TYPE}"));
+        let secrets = ask("list the keys", self.secrets.list(&of_type)).await?.items;
+        let nodes = ask("list the Nodes", self.nodes.list(&ListParams::default()))
+            .await?
+            .items;
+        Ok(inventory(&secrets, &self.workers().await?, &nodes))
+    }
+
+    /// All Workers; none where nobody knows what a Worker is yet.
+    pub(super) async fn workers(&self) -> anyhow::Result<Vec<Worker>> {
+        let list = async {
+            match self.workers.list(&ListParams::default()).await {
+                Ok(list) => Ok(list.items),
+                Err(kube::Error::Api(status)) if status.is_not_found() => Ok(Vec::new()),
+                Err(error) => Err(error),
+            }
+        };
+        ask("list the Workers", list).await
+    }
+}
+
+/// One call to the API server, which must answer in time.
+pub(super) async fn ask<T>(what: impl Display, call: impl Future<Output = kube::Result<T>>) -> anyhow::Result<T> {
+    match timeout(PATIENCE, call).await {
+        Ok(answer) => answer.with_context(|| format!("failed to {what}")),
+        Err(_) => {
+            Err(anyhow!("the API server did not answer within {PATIENCE:?}").context(format!("failed to {what}")))
+        }
+    }
+}
+
+async fn client(context: Option<String>) -> anyhow::Result<Client> {
+    let config = match context {
+        None => Config::infer().await.context("failed to find the API server"),
+        Some(name) => {
+            let options = KubeConfigOptions {
+                context: Some(name.clone()),
+                ..KubeConfigOptions::default()
+            };
+            let config = Config::from_kubeconfig(&options).await;
+            config.with_context(|| format!("failed to use the context `{name}` of the kubeconfig"))
+        }
+    };
+    Client::try_from(config?).context("failed to set up the connection to the API server")
+}

@@ -1,0 +1,92 @@
+//! What is wrong with a wg-quick document that can be parsed, so far as that can be told far from the node.
+
+use std::net::IpAddr;
+
+use dynk8s_api::wireguard::{Document, Table};
+use dynk8s_api::{PrivateKey, PublicKey};
+use ipnet::IpNet;
+
+/// What a VPC offers at fixed addresses; an agent refuses to route them elsewhere.
+const VPC_SERVICES: [&str; 6] = [
+    "169.254.169.254",
+    "169.254.169.253",
+    "169.254.169.123",
+    "fd00:ec2::254",
+    "fd00:ec2::253",
+    "fd00:ec2::123",
+];
+
+/// The public half of the document's private key.
+pub(crate) fn public_key(document: &Document) -> Option<PublicKey> {
+    let key = PrivateKey::from_secret(&document.interface.private_key).ok()?;
+    Some(key.public())
+}
+
+/// The addresses of the tunnel's end on the node.
+pub(crate) fn addresses(document: &Document) -> impl Iterator<Item = IpAddr> {
+    document.interface.addresses.iter().map(IpNet::addr)
+}
+
+/// Why no node could use it.
+pub(crate) fn refusals(document: &Document) -> Vec<String> {
+    let mut refusals = Vec::new();
+    if document.interface.dns.is_empty() {
+        let missing = "`DNS` is missing: name the on-premises DNS server, which knows the API server's name";
+        refusals.push(missing.to_owned());
+    }
+    if document.peers.iter().all(|it| it.endpoint.is_none()) {
+        refusals.push("no `[Peer]` has an `Endpoint`: the node would not know where to call".to_owned());
+    }
+    let own = public_key(document).map(|it| it.to_string());
+    if document.peers.iter().any(|it| Some(it.public_key.to_string()) == own) {
+        refusals.push("the peer's `PublicKey` belongs to the interface's own `PrivateKey`".to_owned());
+    }
+    if document.interface.table == Table::Auto {
+        refusals.extend(
+            document
+                .peers
+                .iter()
+                .flat_map(|it| it.allowed_ips.iter())
+                .filter_map(|network| {
+                    if network.prefix_len() == 0 {
+                        let fault = "is the default route; list the on-premises networks instead";
+                        return Some(format!("`AllowedIPs` lists `{network}`, which {fault}"));
+                    }
+                    let covered = covered(document, network)?;
+                    Some(format!(
+                        "`AllowedIPs` lists `{network}`, which covers {covered}; the node would lose it"
+                    ))
+                }),
+        );
+    }
+    refusals
+}
+
+/// What will most likely not work as it stands.
+pub(crate) fn warnings(document: &Document) -> Vec<String> {
+    let allowed = || document.peers.iter().flat_map(|it| it.allowed_ips.iter());
+    let unreachable = document
+        .interface
+        .dns
+        .iter()
+        .filter(|it| !allowed().any(|network| network.contains(*it)));
+    unreachable
+        .map(|it| format!("the DNS server `{it}` is in no `AllowedIPs`, so the tunnel does not lead to it"))
+        .collect()
+}
+
+/// What the node needs below the tunnel and would be routed into it.
+fn covered(document: &Document, network: &IpNet) -> Option<String> {
+    let service = VPC_SERVICES
+        .iter()
+        .find(|it| it.parse().is_ok_and(|it: IpAddr| network.contains(&it)));
+    if let Some(service) = service {
+        return Some(format!("the VPC's own service `{service}`"));
+    }
+    let endpoints = document
+        .peers
+        .iter()
+        .filter_map(|it| it.endpoint.as_ref()?.host.parse::<IpAddr>().ok());
+    let endpoint = endpoints.into_iter().find(|it| network.contains(it))?;
+    Some(format!("the endpoint `{endpoint}`"))
+}
