@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::telemetry::Format;
+
 /// The cluster's side of dynk8s: makes EC2 instances workers of an on-premises cluster.
 #[derive(Debug, Parser)]
 #[command(version, after_help = HINT)]
@@ -72,6 +74,9 @@ pub struct Cluster {
     pub file: File,
     #[command(flatten)]
     pub namespace: Namespace,
+    /// How the log looks; on a terminal it is for humans, else JSON
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<Format>,
 }
 
 #[derive(Debug, Args)]

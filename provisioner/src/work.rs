@@ -39,7 +39,7 @@ impl fmt::Debug for Surroundings {
 
 /// Works until it was asked to stop and what was begun has ended, or until it was asked twice.
 pub async fn work(cluster: Cluster, half: Half) -> anyhow::Result<()> {
-    telemetry::start();
+    telemetry::start(cluster.log_format);
     let (config, following) = Live::follow(&cluster.file.config)?;
     tokio::spawn(following);
     let (stop, asked_twice) = Stop::at_signals()?;

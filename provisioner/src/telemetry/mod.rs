@@ -1,0 +1,60 @@
+//! The log on the standard output: for a person, or one line of JSON an event.
+
+mod json;
+#[cfg(test)]
+mod tests;
+
+use std::io::IsTerminal as _;
+
+use clap::ValueEnum;
+use tracing::Subscriber;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// What an operator should see; the library that runs `reconcile` has little to say to one.
+const DEFAULT: &str = "info,kube_runtime=warn";
+
+/// How lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Text
+    Human,
+    /// One object a line
+    Json,
+}
+
+/// Starts logging; where nothing else is said, a terminal is read by a person. `RUST_LOG` chooses what is told.
+pub fn start(format: Option<Format>) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(DEFAULT));
+    let terminal = std::io::stdout().is_terminal();
+    let usual = if terminal { Format::Human } else { Format::Json };
+    match format.unwrap_or(usual) {
+        Format::Human => human(filter, std::io::stdout, terminal).init(),
+        Format::Json => json(filter, std::io::stdout).init(),
+    }
+}
+
+fn human<W>(filter: EnvFilter, writer: W, colours: bool) -> impl Subscriber + Send + Sync
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(writer)
+        .with_ansi(colours)
+        .with_target(false)
+        .finish()
+}
+
+fn json<W>(filter: EnvFilter, writer: W) -> impl Subscriber + Send + Sync
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(writer)
+        .json()
+        .event_format(json::Lines)
+        .finish()
+}
