@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::telemetry::Format;
+use crate::telemetry;
 
 /// The cluster's side of dynk8s: makes EC2 instances workers of an on-premises cluster.
 #[derive(Debug, Parser)]
@@ -76,7 +76,7 @@ pub struct Cluster {
     pub namespace: Namespace,
     /// How the log looks; on a terminal it is for humans, else JSON
     #[arg(long, value_name = "FORMAT")]
-    pub log_format: Option<Format>,
+    pub log_format: Option<telemetry::Format>,
 }
 
 #[derive(Debug, Args)]
