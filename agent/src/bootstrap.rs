@@ -75,6 +75,9 @@ impl Machine<'_> {
             info!("this machine has joined before; bringing its tunnel and names back");
             let tunnel = self.tunnel(&kept.wireguard).await?;
             self.names(&tunnel, &kept.cluster).await?;
+            if !self.settings.keep_swap {
+                join::preflight::keep_swap_off().await?;
+            }
             join::let_rotate().await?;
             service::ready();
             return self.ready(&tunnel, &kept.cluster).await;
@@ -141,8 +144,7 @@ impl Machine<'_> {
     ) -> anyhow::Result<(ClaimAnswer, Tunnel)> {
         let deadline = Instant::now() + self.settings.deadlines.join;
         let work = async {
-            let cri_socket = self.settings.cri_socket.as_deref();
-            let joiner = Joiner::prepare(&self.facts, &self.keys.kubelet, cri_socket, names).await?;
+            let joiner = Joiner::prepare(&self.facts, &self.keys.kubelet, version, self.settings, names).await?;
             let brought = self.join_until(deadline, &joiner, version, answer, tunnel).await?;
             // From here on a start brings back what is there: a reset would take a good node apart.
             self.state.note_joined()?;

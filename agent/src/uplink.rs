@@ -13,6 +13,7 @@ use hickory_resolver::config::{
 };
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use url::Url;
 
 use crate::host::files;
 
@@ -130,8 +131,13 @@ pub(crate) fn certificates(path: &Path) -> anyhow::Result<Vec<reqwest::Certifica
     Ok(found)
 }
 
-/// A client for the provisioner: by these resolvers, and with the certificates of the system and of `ca_file`.
-pub(crate) fn https_client(uplink: &Uplink, ca_file: Option<&Path>) -> anyhow::Result<reqwest::Client> {
+/// A client for the provisioner: by these resolvers, through the configured proxy alone, and with the certificates of the
+/// system and of `ca_file`.
+pub(crate) fn https_client(
+    uplink: &Uplink,
+    ca_file: Option<&Path>,
+    proxy: Option<&Url>,
+) -> anyhow::Result<reqwest::Client> {
     let mut builder = reqwest::Client::builder()
         .https_only(true)
         .no_proxy()
@@ -141,6 +147,9 @@ pub(crate) fn https_client(uplink: &Uplink, ca_file: Option<&Path>) -> anyhow::R
         .pool_max_idle_per_host(0)
         .user_agent(concat!("dynk8s-agent/", env!("CARGO_PKG_VERSION")))
         .dns_resolver(Arc::new(uplink.clone()));
+    if let Some(proxy) = proxy {
+        builder = builder.proxy(reqwest::Proxy::https(proxy.clone()).context("failed to use the configured proxy")?);
+    }
     if let Some(path) = ca_file {
         builder = builder.tls_certs_merge(certificates(path)?);
     }

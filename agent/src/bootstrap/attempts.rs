@@ -20,7 +20,7 @@ impl Machine<'_> {
     ) -> anyhow::Result<(ClaimAnswer, Tunnel)> {
         let remaining = || deadline.saturating_duration_since(Instant::now());
         loop {
-            let (cause, log) = match joiner.join(&answer, &tunnel, version, remaining()).await {
+            let (cause, log) = match joiner.join(&answer, &tunnel, remaining()).await {
                 Ok(()) => return Ok((answer, tunnel)),
                 Err(join::Error::Impossible(error)) => return Err(error),
                 Err(join::Error::Refused { cause, log }) => (cause, log),

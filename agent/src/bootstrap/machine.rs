@@ -38,7 +38,7 @@ impl<'a> Machine<'a> {
             recorder.instance(&facts.id);
             let state = State::open(Path::new(state::BASE), &facts.id)?;
             let keys = Keys::load_or_draw(&state)?;
-            let http = uplink::https_client(&uplink, settings.ca_file.as_deref())?;
+            let http = uplink::https_client(&uplink, settings.ca_file.as_deref(), settings.proxy.as_ref())?;
             Ok((facts, state, keys, http))
         };
         let (facts, state, keys, http) = step(recorder, "facts", work, |(it, ..)| {

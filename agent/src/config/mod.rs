@@ -24,10 +24,26 @@ pub struct Settings {
     pub provisioner_key: PublicKey,
     /// Certificates that are trusted for the provisioner's name beside the system's.
     pub ca_file: Option<PathBuf>,
+    /// The proxy through which the provisioner is reached, and nothing else. Its password is a secret.
+    pub proxy: Option<Url>,
     /// The container runtime's socket; absent means: look for one.
     pub cri_socket: Option<String>,
+    /// Swap stays on, and the kubelet is told not to mind; otherwise it is turned off before the join.
+    pub keep_swap: bool,
+    /// What becomes of a machine whose journey failed for good.
+    pub on_failure: OnFailure,
     /// How long each step may take.
     pub deadlines: Deadlines,
+}
+
+/// What becomes of a machine whose journey failed for good.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// It stays, to be looked at; systemd starts the journey again.
+    #[default]
+    None,
+    /// It powers off, so that its group replaces it.
+    PowerOff,
 }
 
 /// How long each step may take.
@@ -67,9 +83,10 @@ pub struct Problems {
     problems: Vec<Problem>,
 }
 
-/// One thing that is wrong, and the key where it is.
+/// One thing that is wrong, and the line and the key where it is.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Problem {
+    line: Option<usize>,
     key: Option<String>,
     text: String,
 }
@@ -89,6 +106,9 @@ impl fmt::Display for Problems {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
         match &self.key {
             Some(key) => write!(f, "`{key}` {}", self.text),
             None => f.write_str(&self.text),
@@ -101,7 +121,11 @@ impl Settings {
     pub fn load(path: &Path) -> Result<Self, Problems> {
         let alone = |text: String| Problems {
             file: path.to_owned(),
-            problems: vec![Problem { key: None, text }],
+            problems: vec![Problem {
+                line: None,
+                key: None,
+                text,
+            }],
         };
         match files::read(path) {
             Ok(Some(text)) => read::settings(&text)
@@ -120,6 +144,7 @@ impl Settings {
 fn check_ca_file(settings: Settings) -> Result<Settings, Vec<Problem>> {
     match settings.ca_file.as_deref().map(uplink::certificates) {
         Some(Err(error)) => Err(vec![Problem {
+            line: None,
             key: Some("ca_file".to_owned()),
             text: format!("cannot be used: {error:#}"),
         }]),

@@ -3,6 +3,7 @@
 mod decide;
 mod kubeadm;
 mod plan;
+pub(crate) mod preflight;
 mod render;
 mod runtime;
 
@@ -11,9 +12,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use dynk8s_api::claim::ClaimAnswer;
-use tracing::warn;
 
 use crate::claim::KubeletKey;
+use crate::config::Settings;
 use crate::facts::Facts;
 use crate::host::{command, files, service};
 use crate::names::Names;
@@ -60,44 +61,50 @@ pub(crate) struct Joiner<'a> {
     facts: &'a Facts,
     key: &'a KubeletKey,
     cri_socket: String,
+    kubelet: &'a str,
+    keep_swap: bool,
 }
 
 impl<'a> Joiner<'a> {
-    /// Waits for the container runtime and looks for what kubeadm does not check. Names that are right prove that a
-    /// kubelet may start.
+    /// Waits for the container runtime, and looks for what kubeadm does not check. Names that are right prove that a kubelet
+    /// may start. `kubelet` is its version.
     pub(crate) async fn prepare(
         facts: &'a Facts,
         key: &'a KubeletKey,
-        cri_socket: Option<&str>,
+        kubelet: &'a str,
+        settings: &Settings,
         _names: Names,
     ) -> anyhow::Result<Self> {
-        if let Some(warning) = plan::swap(&files::read(Path::new("/proc/swaps"))?.unwrap_or_default()) {
-            warn!("{warning}");
+        let (configured, keep_swap) = (settings.cri_socket.as_deref(), settings.keep_swap);
+        let mut joiner = Self {
+            facts,
+            key,
+            cri_socket: runtime::likely(configured),
+            kubelet,
+            keep_swap,
+        };
+        // Where systemd does not run, nobody starts a runtime later, and much is a host's: kubeadm says what is missing.
+        if service::booted_with_systemd() {
+            joiner.cri_socket = runtime::socket(configured).await?;
+            let seen = preflight::look(kubelet, keep_swap, &joiner.cri_socket).await?;
+            preflight::mend(&seen).await?;
+            if !kubeadm::enable_kubelet().await? {
+                bail!("failed to enable the unit `kubelet.service`: is the kubelet's package installed?");
+            }
         }
-        // Where systemd does not run, nobody starts a runtime later: kubeadm says what is missing.
-        if !service::booted_with_systemd() {
-            let cri_socket = runtime::likely(cri_socket);
-            return Ok(Self { facts, key, cri_socket });
-        }
-        let cri_socket = runtime::socket(cri_socket).await?;
-        if !kubeadm::enable_kubelet().await? {
-            bail!("failed to enable the unit `kubelet.service`: is the kubelet's package installed?");
-        }
-        Ok(Self { facts, key, cri_socket })
+        Ok(joiner)
     }
 
     /// Joins with the material of one claim.
-    pub(crate) async fn join(
-        &self,
-        answer: &ClaimAnswer,
-        tunnel: &Tunnel,
-        kubelet_version: &str,
-        remaining: Duration,
-    ) -> Result<(), Error> {
-        plan::skew(kubelet_version, &answer.cluster.version).map_err(anyhow::Error::msg)?;
+    pub(crate) async fn join(&self, answer: &ClaimAnswer, tunnel: &Tunnel, remaining: Duration) -> Result<(), Error> {
+        plan::skew(self.kubelet, &answer.cluster.version).map_err(anyhow::Error::msg)?;
         self.key.place(Path::new(KEY_PLACE))?;
-        let material =
-            render::material(self.facts, answer, tunnel.address, &self.cri_socket).map_err(anyhow::Error::new)?;
+        let host = render::Host {
+            cri_socket: &self.cri_socket,
+            dialect: plan::Dialect::of(self.kubelet),
+            keep_swap: self.keep_swap,
+        };
+        let material = render::material(self.facts, answer, tunnel.address, host).map_err(anyhow::Error::new)?;
         let written = write(&material);
         let ended = match written {
             Ok(()) => kubeadm::join(&format!("{FOLDER}/config.json"), &answer.token, LONGEST.min(remaining)).await,

@@ -1,7 +1,5 @@
 //! What is looked at before a join, because kubeadm does not.
 
-use super::decide::SWAP;
-
 /// Whether a kubelet of this version may join: it must not be newer than the API server, by minor release.
 pub(crate) fn skew(kubelet: &str, server: &str) -> Result<(), String> {
     let (Some(node), Some(api)) = (minor(kubelet), minor(server)) else {
@@ -17,31 +15,47 @@ pub(crate) fn skew(kubelet: &str, server: &str) -> Result<(), String> {
     }
     if node.1 < OLDEST_KUBEADM {
         return Err(format!(
-            "kubeadm {kubelet} is too old: 1.{OLDEST_KUBEADM} is the first that reads v1beta4"
+            "kubeadm {kubelet} is too old: 1.{OLDEST_KUBEADM} is the oldest that is supported"
         ));
     }
     Ok(())
 }
 
+/// The first minor release that reads `kubeadm.k8s.io/v1beta3` and merge patches of the kubelet's configuration.
+const OLDEST_KUBEADM: u32 = 25;
+
 /// The first minor release that reads `kubeadm.k8s.io/v1beta4`.
-const OLDEST_KUBEADM: u32 = 31;
+const V1BETA4: u32 = 31;
+
+/// The version of the configuration that a kubeadm reads. What comes after the newest that is known reads that one too, or
+/// says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    V1beta3,
+    V1beta4,
+}
+
+impl Dialect {
+    /// What the kubeadm of this version speaks.
+    pub(crate) fn of(kubeadm: &str) -> Self {
+        match minor(kubeadm) {
+            Some((1, minor)) if minor < V1BETA4 => Self::V1beta3,
+            _ => Self::V1beta4,
+        }
+    }
+}
 
 /// The swap areas that `/proc/swaps` lists.
-pub(crate) fn swap(table: &str) -> Option<String> {
-    let areas: Vec<&str> = table
+pub(crate) fn swap(table: &str) -> Vec<String> {
+    table
         .lines()
         .skip(1)
         .filter_map(|line| line.split_whitespace().next())
-        .collect();
-    (!areas.is_empty()).then(|| {
-        format!(
-            "swap is on (`{}`), of which a kubelet dies by default; {SWAP}",
-            areas.join("`, `")
-        )
-    })
+        .map(str::to_owned)
+        .collect()
 }
 
-fn minor(version: &str) -> Option<(u32, u32)> {
+pub(crate) fn minor(version: &str) -> Option<(u32, u32)> {
     let mut parts = version.strip_prefix('v')?.split('.');
     let number = |text: &str| text.split(|it: char| !it.is_ascii_digit()).next()?.parse().ok();
     Some((number(parts.next()?)?, number(parts.next()?)?))
@@ -51,13 +65,14 @@ fn minor(version: &str) -> Option<(u32, u32)> {
 mod tests {
     use test_case::test_case;
 
-    use super::{skew, swap};
+    use super::{Dialect, skew, swap};
 
     #[test_case("v1.37.2", "v1.37.0", true; "the same minor release")]
     #[test_case("v1.35.9", "v1.37.0", true; "older")]
     #[test_case("v1.37.2+abc", "v1.37.0", true; "a vendor's build")]
     #[test_case("v1.38.0", "v1.37.9", false; "newer")]
-    #[test_case("v1.30.1", "v1.31.0", false; "before v1beta4")]
+    #[test_case("v1.30.1", "v1.31.0", true; "before v1beta4")]
+    #[test_case("v1.24.1", "v1.31.0", false; "before merge patches")]
     #[test_case("v2.0.0", "v1.37.0", false; "another age")]
     #[test_case("1.37", "v1.37.0", false; "no version")]
     #[test_case("", "", false; "nothing")]
@@ -65,10 +80,19 @@ mod tests {
         assert_eq!(skew(kubelet, server).is_ok(), expected);
     }
 
-    #[test]
-    fn names_swap_and_how_to_turn_it_off() {
-        assert_eq!(swap("Filename Type Size Used Priority\n"), None);
-        let told = swap("Filename Type Size Used Priority\n/dev/zram0 partition 1 0 100\n").unwrap();
-        assert!(told.contains("`/dev/zram0`") && told.contains("swapoff"), "{told}");
+    #[test_case("Filename Type Size Used Priority\n", &[]; "none")]
+    #[test_case("", &[]; "no table")]
+    #[test_case("Filename Type Size Used Priority\n/dev/zram0 partition 1 0 100\n/swap file 1 0 -2\n", &["/dev/zram0", "/swap"]; "two")]
+    fn lists_swap(table: &str, expected: &[&str]) {
+        assert_eq!(swap(table), expected);
+    }
+
+    #[test_case("v1.25.0", Dialect::V1beta3)]
+    #[test_case("v1.30.14", Dialect::V1beta3)]
+    #[test_case("v1.31.0", Dialect::V1beta4)]
+    #[test_case("v1.36.2+abc", Dialect::V1beta4)]
+    #[test_case("v1.99.0", Dialect::V1beta4)]
+    fn speaks_what_kubeadm_reads(version: &str, expected: Dialect) {
+        assert_eq!(Dialect::of(version), expected);
     }
 }

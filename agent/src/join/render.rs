@@ -9,17 +9,29 @@ use dynk8s_api::Secret;
 use dynk8s_api::claim::{ClaimAnswer, Taint, TaintEffect};
 use serde_json::{Value, json};
 
+use super::plan::Dialect;
 use crate::facts::Facts;
 use crate::names::KUBELET_FILE;
 
 /// The folder of all of this. It holds the token and lives for one try.
 pub(super) const FOLDER: &str = "/run/dynk8s/join";
 
+const DISCOVERY: &str = "1m0s";
+
 /// A file of the folder.
 #[derive(Clone, Debug)]
 pub(super) struct Material {
     pub(super) name: &'static str,
     pub(super) content: Secret,
+}
+
+/// What the image and its configuration decide.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Host<'a> {
+    pub(super) cri_socket: &'a str,
+    pub(super) dialect: Dialect,
+    /// Swap stays on, and the kubelet must not mind.
+    pub(super) keep_swap: bool,
 }
 
 /// A value that would change the meaning of kubeadm's flags file, which quotes nothing.
@@ -37,26 +49,32 @@ pub(super) fn material(
     facts: &Facts,
     answer: &ClaimAnswer,
     address: IpAddr,
-    cri_socket: &str,
+    host: Host<'_>,
 ) -> Result<Vec<Material>, Unquotable> {
     let file = |name, value: &Value| Material {
         name,
         content: Secret::new(format!("{value:#}\n")),
     };
     Ok(vec![
-        file("config.json", &configuration(facts, answer, address, cri_socket)?),
+        file("config.json", &configuration(facts, answer, address, host)?),
         file("discovery.json", &discovery(answer)),
-        file("patches/kubeletconfiguration+merge.json", &kubelet_patch(answer)),
+        file(
+            "patches/kubeletconfiguration+merge.json",
+            &kubelet_patch(answer, host.keep_swap),
+        ),
     ])
 }
 
 /// A kubelet that rotates its certificates draws the key of its first one itself; only one that does not takes the key
 /// that the instance claimed. Once it has joined, [`rotating`] lets it rotate. What the node group says comes first, so
 /// that it cannot change either.
-fn kubelet_patch(answer: &ClaimAnswer) -> Value {
+fn kubelet_patch(answer: &ClaimAnswer, keep_swap: bool) -> Value {
     let mut patch = answer.node.kubelet.clone();
     patch.insert("resolvConf".to_owned(), json!(KUBELET_FILE));
     patch.insert("rotateCertificates".to_owned(), json!(false));
+    if keep_swap {
+        patch.insert("failSwapOn".to_owned(), json!(false));
+    }
     json!(patch)
 }
 
@@ -72,15 +90,14 @@ pub(super) fn rotating(configuration: &str) -> Option<String> {
     (changed != configuration).then_some(changed)
 }
 
-fn configuration(facts: &Facts, answer: &ClaimAnswer, address: IpAddr, cri_socket: &str) -> Result<Value, Unquotable> {
+fn configuration(facts: &Facts, answer: &ClaimAnswer, address: IpAddr, host: Host<'_>) -> Result<Value, Unquotable> {
     let arguments = [
-        json!({ "name": "node-ip", "value": address }),
-        json!({ "name": "provider-id", "value": facts.provider_id() }),
-        json!({ "name": "node-labels", "value": labels(facts, answer)? }),
+        ("node-ip", address.to_string()),
+        ("provider-id", facts.provider_id()),
+        ("node-labels", labels(facts, answer)?),
     ];
     let taints: Result<Vec<Value>, _> = answer.node.taints.iter().map(taint).collect();
-    Ok(json!({
-        "apiVersion": "kubeadm.k8s.io/v1beta4",
+    let mut configuration = json!({
         "kind": "JoinConfiguration",
         "discovery": {
             "file": { "kubeConfigPath": format!("{FOLDER}/discovery.json") },
@@ -88,17 +105,28 @@ fn configuration(facts: &Facts, answer: &ClaimAnswer, address: IpAddr, cri_socke
         },
         "nodeRegistration": {
             "name": facts.id,
-            "criSocket": cri_socket,
-            "kubeletExtraArgs": arguments,
+            "criSocket": host.cri_socket,
             "taints": taints?,
         },
         "patches": { "directory": format!("{FOLDER}/patches") },
-        "timeouts": {
-            "discovery": "1m0s",
-            "kubeletHealthCheck": "2m0s",
-            "tlsBootstrap": "2m0s",
-        },
-    }))
+    });
+    match host.dialect {
+        Dialect::V1beta3 => {
+            configuration["apiVersion"] = "kubeadm.k8s.io/v1beta3".into();
+            configuration["discovery"]["timeout"] = DISCOVERY.into();
+            let arguments: BTreeMap<_, _> = arguments.into();
+            configuration["nodeRegistration"]["kubeletExtraArgs"] = json!(arguments);
+        }
+        Dialect::V1beta4 => {
+            configuration["apiVersion"] = "kubeadm.k8s.io/v1beta4".into();
+            // Two tries fit into the time that the autoscaler gives a machine.
+            configuration["timeouts"] =
+                json!({ "discovery": DISCOVERY, "kubeletHealthCheck": "2m0s", "tlsBootstrap": "2m0s" });
+            let arguments = arguments.map(|(name, value)| json!({ "name": name, "value": value }));
+            configuration["nodeRegistration"]["kubeletExtraArgs"] = json!(arguments);
+        }
+    }
+    Ok(configuration)
 }
 
 /// The kubeconfig for discovery: the server that is reached through the tunnel, and a user, for where anonymous access is
@@ -183,7 +211,7 @@ pub(super) mod tests {
     use serde_json::json;
     use test_case::test_case;
 
-    use super::{Material, material, rotating};
+    use super::{Dialect, Host, Material, material, rotating};
     use crate::facts::Facts;
 
     pub(crate) fn facts() -> Facts {
@@ -222,9 +250,43 @@ pub(super) mod tests {
         }
     }
 
+    const HOST: Host<'static> = Host {
+        cri_socket: "unix:///run/containerd/containerd.sock",
+        dialect: Dialect::V1beta4,
+        keep_swap: false,
+    };
+
     fn rendered(answer: &ClaimAnswer) -> Result<Vec<Material>, super::Unquotable> {
-        let socket = "unix:///run/containerd/containerd.sock";
-        material(&facts(), answer, "10.98.0.2".parse().unwrap(), socket)
+        material(&facts(), answer, "10.98.0.2".parse().unwrap(), HOST)
+    }
+
+    #[test]
+    fn renders_what_an_older_kubeadm_reads() {
+        let dialect = Dialect::V1beta3;
+        let material = material(
+            &facts(),
+            &answer(),
+            "10.98.0.2".parse().unwrap(),
+            Host { dialect, ..HOST },
+        )
+        .unwrap();
+        assert_eq!(
+            material[0].content.expose(),
+            include_str!("../../testdata/join/config.v1beta3.json")
+        );
+    }
+
+    #[test]
+    fn lets_the_kubelet_live_with_swap_where_it_is_kept() {
+        let keep_swap = true;
+        let material = material(
+            &facts(),
+            &answer(),
+            "10.98.0.2".parse().unwrap(),
+            Host { keep_swap, ..HOST },
+        )
+        .unwrap();
+        assert!(material[2].content.expose().contains("\"failSwapOn\": false"));
     }
 
     #[test_case("config.json", include_str!("../../testdata/join/config.json"); "the configuration")]

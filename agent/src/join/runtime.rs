@@ -31,6 +31,17 @@ pub(super) async fn socket(configured: Option<&str>) -> anyhow::Result<String> {
     first(&candidates, Instant::now() + PATIENCE).await
 }
 
+/// The known runtimes that take connections.
+pub(super) async fn answering() -> Vec<String> {
+    let mut answering = Vec::new();
+    for socket in KNOWN {
+        if UnixStream::connect(path(socket)).await.is_ok() {
+            answering.push((*socket).to_owned());
+        }
+    }
+    answering
+}
+
 async fn first(candidates: &[&str], deadline: Instant) -> anyhow::Result<String> {
     loop {
         for candidate in candidates {

@@ -50,14 +50,27 @@ fn lists_every_fault_at_once() {
     assert_eq!(
         faults("provisionr = \"x\"\nca_file = 1\n[deadlines]\nclaims = \"1s\"\njoin = \"soon\""),
         [
-            "`provisionr` is unknown; did you mean `provisioner`?",
+            "line 1: `provisionr` is unknown; did you mean `provisioner`?",
             "`provisioner` is missing",
             "`provisioner_key` is missing",
-            "`ca_file` must be a string, not an integer",
-            "`deadlines.claims` is unknown; did you mean `claim`?",
-            "`deadlines.join` must be a length of time between 1s and 1h, as in \"90s\" or \"10m\"",
+            "line 2: `ca_file` must be a string, not an integer",
+            "line 4: `deadlines.claims` is unknown; did you mean `claim`?",
+            "line 5: `deadlines.join` must be a length of time between 1s and 1h, as in \"90s\" or \"10m\"",
         ]
     );
+}
+
+#[test]
+fn never_repeats_a_password() {
+    let faults = faults("proxy = \"ftp://user:hunter2@a.example\"");
+    assert!(faults.iter().all(|it| !it.contains("hunter2")), "{faults:?}");
+}
+
+#[test]
+fn names_every_line_that_is_not_toml() {
+    let faults = faults("provisioner = https\nswap = \"off\"\nca_file = [\n");
+    assert!(faults.iter().any(|it| it.starts_with("line 1: ")), "{faults:?}");
+    assert!(faults.iter().any(|it| it.starts_with("line 3: ")), "{faults:?}");
 }
 
 #[test_case("provisioner = \"http://a.example\"", "must be a URL that begins with https://"; "not https")]
@@ -73,7 +86,13 @@ fn lists_every_fault_at_once() {
 #[test_case("deadlines = { join = \"-5m\" }", "between 1s and 1h"; "negative time")]
 #[test_case("deadlines = { join = 5 }", "must be a string"; "a bare number")]
 #[test_case("completely_different = 1", "known are provisioner"; "nothing near")]
-#[test_case("= nonsense", "is not TOML"; "not TOML")]
+#[test_case("proxy = \"socks5://u:hunter2@a.example\"", "line 1: `proxy` must be a URL as in"; "a proxy of another kind")]
+#[test_case("swap = \"maybe\"", "must be \"off\" or \"keep\""; "swap neither off nor kept")]
+#[test_case("swap = false", "must be a string, not a boolean"; "swap as a boolean")]
+#[test_case("on_failure = \"reboot\"", "must be \"none\" or \"poweroff\""; "another end")]
+#[test_case("= nonsense", "line 1: is not TOML"; "not TOML")]
+#[test_case("a = 1\na = 2", "line 2: is not TOML"; "a key twice")]
+#[test_case("provisioner = \"https://a.example\"\nswap = [", "line 2: is not TOML"; "an open bracket")]
 fn says_what_is_wrong(text: &str, expected: &str) {
     let faults = faults(text);
     assert!(faults.iter().any(|it| it.contains(expected)), "{faults:?}");
