@@ -2,7 +2,7 @@
 
 mod cluster;
 mod failure;
-mod keys;
+pub(crate) mod keys;
 mod table;
 mod terminal;
 #[cfg(test)]

@@ -45,6 +45,12 @@ pub async fn work(cluster: Cluster, half: Half) -> anyhow::Result<()> {
     let (stop, asked_twice) = Stop::at_signals()?;
     let asked_twice = tokio::spawn(asked_twice);
     let metrics = Metrics::default();
+    let live = config.clone();
+    metrics.flag(
+        "config_accepted",
+        "Whether the configuration that holds is what the file says now",
+        move || live.is_accepted(),
+    );
     let around = Surroundings {
         client: api_server::client(&metrics).await?,
         namespace: cluster.namespace.namespace,

@@ -3,6 +3,8 @@
 //! Every label value is a `&'static str`: what comes from outside can never become one, so the number of series is
 //! bounded by the words in this program. Instance ids belong in logs and Events.
 
+mod gauge;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +15,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
+
+use self::gauge::{Flag, Gauges};
 
 /// The media type of what [`Metrics::text`] writes.
 pub const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -91,10 +95,32 @@ impl Metrics {
         );
     }
 
-    /// Has something asked for its values whenever somebody reads.
-    pub fn collect(&self, collector: Box<dyn Collector>) {
+    /// Has something counted, by the values of a label, whenever somebody asks.
+    pub fn gauges<I>(
+        &self,
+        name: &'static str,
+        help: &'static str,
+        label: &'static str,
+        read: impl Fn() -> I + Send + Sync + 'static,
+    ) where
+        I: IntoIterator<Item = (&'static str, usize)>,
+    {
+        self.collect(Gauges {
+            name,
+            help,
+            label,
+            read,
+        });
+    }
+
+    /// Has something looked up whenever somebody asks: 1 for yes, 0 for no.
+    pub fn flag(&self, name: &'static str, help: &'static str, read: impl Fn() -> bool + Send + Sync + 'static) {
+        self.collect(Flag { name, help, read });
+    }
+
+    fn collect(&self, collector: impl Collector) {
         let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        registry.register_collector(collector);
+        registry.register_collector(Box::new(collector));
     }
 
     /// A claim was answered.
@@ -156,6 +182,8 @@ mod tests {
         metrics.join("admitted", Duration::from_secs(50));
         metrics.api_request("get", "workers", "ok");
         metrics.reconcile_pass("ok");
+        metrics.gauges("keys", "Keys", "state", || [("free", 3), ("in-use", 0)]);
+        metrics.flag("ready", "Ready", || true);
         let text = metrics.text();
         for line in [
             concat!("dynk8s_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1"),
@@ -167,6 +195,11 @@ mod tests {
             "dynk8s_join_seconds_count{phase=\"admitted\"} 1",
             "dynk8s_api_requests_total{verb=\"get\",resource=\"workers\",outcome=\"ok\"} 1",
             "dynk8s_reconcile_passes_total{result=\"ok\"} 1",
+            "# HELP dynk8s_keys Keys",
+            "# TYPE dynk8s_keys gauge",
+            "dynk8s_keys{state=\"free\"} 3",
+            "dynk8s_keys{state=\"in-use\"} 0",
+            "dynk8s_ready 1",
         ] {
             assert!(text.lines().any(|it| it == line), "{line} is not in:\n{text}");
         }

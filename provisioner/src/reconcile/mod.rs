@@ -3,6 +3,7 @@
 //! `decide` says what, and is pure; `watch` and `observe` see, `apply` does. Two loops at once are safe, only wasteful.
 
 mod apply;
+mod census;
 mod check;
 mod decide;
 mod draw;
@@ -85,6 +86,7 @@ async fn act(around: &Surroundings) -> anyhow::Result<()> {
     let controller = Controller::new(workers, watcher::Config::default())
         .with_config(controller::Config::default().concurrency(CONCURRENCY));
     let (stores, controller) = watch::attach(controller, client, namespace);
+    census::offer(metrics, &stores);
     let (events, writing) = Events::new(client.clone());
     let writing = tokio::spawn(writing);
     let context = Arc::new(Context {
