@@ -4,6 +4,7 @@
 //! moment mends what is there. After a reboot, a machine that has joined skips the claim and the join.
 
 mod attempts;
+mod give_up;
 mod machine;
 
 use std::path::Path;
@@ -26,6 +27,7 @@ use crate::step::step;
 use crate::timeline::{self, Recorder};
 use crate::tunnel::Tunnel;
 
+pub use give_up::give_up;
 use machine::Machine;
 
 const RUN_FOLDER: &str = "/run/dynk8s";

@@ -1,12 +1,18 @@
 //! The command line.
 
+mod follow;
+mod pages;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
+use clap_complete::Shell;
 use dynk8s_api::progress::Outcome;
+use jiff::SignedDuration;
 
 use crate::bootstrap;
 use crate::config::{DEFAULT_PATH, Settings};
@@ -34,26 +40,53 @@ pub struct Arguments {
 enum Command {
     /// Join the cluster, or bring a node that has joined back, then stay until told to end. The unit runs this.
     Run,
+    /// Start the unit if it does not run, wait until the node is Ready, and say so by the exit code. For cloud-init's runcmd.
+    Bootstrap {
+        /// How long to wait.
+        #[arg(long, value_name = "TIME", default_value = "30m", value_parser = patience)]
+        timeout: Duration,
+    },
     /// Print how far the journey is, with times, and why it failed if it did. Exit code 0 means: the Node is Ready.
-    Status,
+    Status {
+        /// Print it for programs.
+        #[arg(long)]
+        json: bool,
+    },
     /// Look at the configuration.
     #[command(subcommand)]
     Config(Configuration),
+    /// Print the version.
+    Version,
+    /// Print completions for a shell.
+    Completions { shell: Shell },
+    /// Write the man pages, for packages.
+    #[command(hide = true)]
+    Manual { folder: PathBuf },
 }
 
 #[derive(Debug, Subcommand)]
 enum Configuration {
-    /// Name everything that is wrong with the configuration file.
+    /// Name everything that is wrong with the configuration file, each fault with its line.
     Check,
+    /// Print what holds, defaults included, without secrets.
+    Show,
 }
 
 impl Arguments {
     /// Does what was asked, and says how it went.
     pub fn execute(&self) -> ExitCode {
         let outcome = match &self.command {
-            Command::Run => return self.run(),
-            Command::Status => status(Path::new(timeline::PATH)),
+            Command::Run => self.run(),
+            Command::Bootstrap { timeout } => self.bootstrap(*timeout),
+            Command::Status { json } => status(Path::new(timeline::PATH), *json),
             Command::Config(Configuration::Check) => self.check(),
+            Command::Config(Configuration::Show) => self.show(),
+            Command::Version => print(concat!("dynk8s-agent ", env!("CARGO_PKG_VERSION"), "\n")).map(|()| done()),
+            Command::Completions { shell } => {
+                pages::completions(*shell);
+                Ok(done())
+            }
+            Command::Manual { folder } => pages::manual(folder).map(|()| done()),
         };
         outcome.unwrap_or_else(|error| {
             bootstrap::complain(&error);
@@ -61,52 +94,86 @@ impl Arguments {
         })
     }
 
-    fn run(&self) -> ExitCode {
-        let settings = match Settings::load(&self.config) {
-            Ok(settings) => settings,
-            Err(problems) => {
-                bootstrap::complain(&anyhow::Error::new(problems));
-                return ExitCode::from(MISCONFIGURED);
-            }
+    fn run(&self) -> anyhow::Result<ExitCode> {
+        let Some(settings) = self.settings() else {
+            return Ok(ExitCode::from(MISCONFIGURED));
         };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let outcome = runtime
-            .context("failed to start")
-            .and_then(|runtime| runtime.block_on(bootstrap::run(&settings)));
-        match outcome {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                bootstrap::complain(&error);
-                ExitCode::from(FAILED)
-            }
+        let runtime = runtime()?;
+        let ended = runtime.block_on(bootstrap::run(&settings));
+        if let Err(failure) = &ended {
+            runtime.block_on(bootstrap::give_up(&settings, failure));
         }
+        ended.map(|()| done())
+    }
+
+    fn bootstrap(&self, timeout: Duration) -> anyhow::Result<ExitCode> {
+        let Some(settings) = self.settings() else {
+            return Ok(ExitCode::from(MISCONFIGURED));
+        };
+        runtime()?.block_on(follow::follow(&settings, timeout)).map(|()| done())
     }
 
     fn check(&self) -> anyhow::Result<ExitCode> {
         match Settings::load(&self.config) {
             Ok(settings) => {
+                let provisioner = &settings.provisioner;
                 print(&format!(
-                    "`{}` is right: the provisioner is {}\n",
-                    self.config.display(),
-                    settings.provisioner
+                    "`{}` is right: the provisioner is {provisioner}\n",
+                    self.config.display()
                 ))?;
-                Ok(ExitCode::SUCCESS)
+                Ok(done())
             }
             Err(problems) => {
-                bootstrap::complain(&anyhow::Error::new(problems));
+                print(&problems.list())?;
                 Ok(ExitCode::from(MISCONFIGURED))
             }
         }
     }
+
+    fn show(&self) -> anyhow::Result<ExitCode> {
+        let Some(settings) = self.settings() else {
+            return Ok(ExitCode::from(MISCONFIGURED));
+        };
+        print(&settings.show()).map(|()| done())
+    }
+
+    /// What the configuration says; what is wrong with it is said at once.
+    fn settings(&self) -> Option<Settings> {
+        Settings::load(&self.config)
+            .map_err(|problems| bootstrap::complain(&anyhow::Error::new(problems)))
+            .ok()
+    }
 }
 
-fn status(path: &Path) -> anyhow::Result<ExitCode> {
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().build().context("failed to start")
+}
+
+fn done() -> ExitCode {
+    ExitCode::SUCCESS
+}
+
+fn patience(text: &str) -> Result<Duration, String> {
+    let length: Option<SignedDuration> = text.parse().ok();
+    length
+        .and_then(|it| Duration::try_from(it).ok())
+        .filter(|it| !it.is_zero())
+        .ok_or_else(|| "a length of time is needed, as in 90s or 30m".to_owned())
+}
+
+fn status(path: &Path, json: bool) -> anyhow::Result<ExitCode> {
     let Some(timeline) = Timeline::load(path)? else {
         anyhow::bail!("no journey has begun since this machine booted; `systemctl status dynk8s-agent` tells why");
     };
-    print(&timeline::render(&timeline))?;
+    if json {
+        let text = serde_json::to_string_pretty(&timeline).context("failed to write the timeline")?;
+        print(&format!("{text}\n"))?;
+    } else {
+        print(&timeline::render(&timeline))?;
+    }
     Ok(match timeline.progress.outcome {
-        Outcome::Ready => ExitCode::SUCCESS,
+        Outcome::Ready => done(),
         Outcome::Running | Outcome::Failed => ExitCode::from(FAILED),
     })
 }
@@ -118,6 +185,7 @@ fn print(text: &str) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use clap::{CommandFactory as _, Parser as _};
+    use test_case::test_case;
 
     use super::Arguments;
 
@@ -131,5 +199,27 @@ mod tests {
         assert!(Arguments::try_parse_from(["dynk8s-agent"]).is_err());
         let arguments = Arguments::try_parse_from(["dynk8s-agent", "config", "check", "--config", "/x"]).unwrap();
         assert_eq!(arguments.config.to_str(), Some("/x"));
+    }
+
+    #[test_case("90s", true)]
+    #[test_case("1h 30m", true; "two units")]
+    #[test_case("0s", false)]
+    #[test_case("-1m", false)]
+    #[test_case("soon", false)]
+    fn waits_for_a_length_of_time(text: &str, right: bool) {
+        let arguments = ["dynk8s-agent", "bootstrap", "--timeout", text];
+        let arguments = if text.starts_with('-') {
+            vec!["dynk8s-agent", "bootstrap", "--timeout=-1m"]
+        } else {
+            arguments.to_vec()
+        };
+        assert_eq!(Arguments::try_parse_from(arguments).is_ok(), right);
+    }
+
+    #[test]
+    fn every_command_says_what_it_does() {
+        for command in Arguments::command().get_subcommands() {
+            assert!(command.get_about().is_some(), "{}", command.get_name());
+        }
     }
 }

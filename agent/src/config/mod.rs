@@ -1,6 +1,7 @@
 //! `/etc/dynk8s/agent.toml`: what this machine must know before it can ask for the rest.
 
 mod read;
+mod show;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -113,6 +114,14 @@ impl fmt::Display for Problem {
             Some(key) => write!(f, "`{key}` {}", self.text),
             None => f.write_str(&self.text),
         }
+    }
+}
+
+impl Problems {
+    /// A line for each, with the file's name first, as compilers write it.
+    pub fn list(&self) -> String {
+        let line = |it: &Problem| format!("{}: {it}\n", self.file.display());
+        self.problems.iter().map(line).collect()
     }
 }
 

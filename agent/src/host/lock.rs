@@ -1,7 +1,7 @@
 //! One journey at a time.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use nix::errno::Errno;
@@ -13,15 +13,17 @@ pub(crate) struct Lock {
     _file: Flock<File>,
 }
 
-/// Takes the lock, or says that another journey is under way.
+/// Another journey is under way.
+#[derive(Debug, thiserror::Error)]
+#[error("another dynk8s-agent is running (it holds `{0}`); `dynk8s-agent status` tells how far it is")]
+pub(crate) struct Held(PathBuf);
+
+/// Takes the lock, or says by [`Held`] that another journey is under way.
 pub(crate) fn take(path: &Path) -> anyhow::Result<Lock> {
     let file = File::create(path).with_context(|| format!("failed to open `{}`", path.display()))?;
     match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
         Ok(file) => Ok(Lock { _file: file }),
-        Err((_, Errno::EWOULDBLOCK)) => anyhow::bail!(
-            "another dynk8s-agent is running (it holds `{}`); `dynk8s-agent status` tells how far it is",
-            path.display()
-        ),
+        Err((_, Errno::EWOULDBLOCK)) => Err(Held(path.to_owned()).into()),
         Err((_, error)) => Err(error).with_context(|| format!("failed to lock `{}`", path.display())),
     }
 }

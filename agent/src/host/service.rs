@@ -3,8 +3,13 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
+use anyhow::{Context as _, bail};
 use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
+
+use super::command;
+
+const SHORT: Duration = Duration::from_secs(20);
 
 /// How often systemd hears that this is still starting, and how long it then waits for the next word.
 const STARTING: Duration = Duration::from_secs(30);
@@ -13,6 +18,28 @@ const PATIENCE: Duration = Duration::from_mins(2);
 /// Whether systemd runs this machine.
 pub(crate) fn booted_with_systemd() -> bool {
     sd_notify::booted().unwrap_or(false)
+}
+
+/// Starts the agent's own unit, and does not wait for it.
+pub(crate) async fn start_unit() -> anyhow::Result<()> {
+    systemctl(&["start", "--no-block", "dynk8s-agent.service"])
+        .await
+        .context("failed to start the unit `dynk8s-agent.service`")
+}
+
+/// Powers the machine off.
+pub(crate) async fn power_off() -> anyhow::Result<()> {
+    systemctl(&["poweroff", "--no-block"])
+        .await
+        .context("failed to power off")
+}
+
+async fn systemctl(arguments: &[&str]) -> anyhow::Result<()> {
+    let ended = command::run("systemctl", arguments, SHORT, |_| {}).await?;
+    if !ended.success {
+        bail!("systemctl says: {}", ended.lines.join(" "));
+    }
+    Ok(())
 }
 
 /// The line that `systemctl status` shows.

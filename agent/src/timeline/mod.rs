@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::files;
 
-pub use render::render;
+pub use render::{line, render};
 
 /// Where the timeline of the journey under way, or of the last one, is kept.
 pub const PATH: &str = "/run/dynk8s/timeline.json";

@@ -23,7 +23,8 @@ pub fn render(timeline: &Timeline) -> String {
     format!("{head}{steps}{error}")
 }
 
-fn line(step: &Step) -> String {
+/// A step: how it stands, when it began, how long it took, how often it was tried.
+pub fn line(step: &Step) -> String {
     let started = seconds(step.started_ms);
     let (mark, elapsed) = match (step.elapsed_ms, &step.error) {
         (None, _) => ("…", "so far".to_owned()),
