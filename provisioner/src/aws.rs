@@ -6,6 +6,8 @@ pub enum Partition {
     Commercial,
     China,
     GovCloud,
+    /// The European Sovereign Cloud.
+    Sovereign,
 }
 
 impl Partition {
@@ -15,6 +17,8 @@ impl Partition {
             Self::China
         } else if region.starts_with("us-gov-") {
             Self::GovCloud
+        } else if region.starts_with("eusc-") {
+            Self::Sovereign
         } else {
             Self::Commercial
         }
@@ -26,6 +30,7 @@ impl Partition {
             Self::Commercial => "aws",
             Self::China => "aws-cn",
             Self::GovCloud => "aws-us-gov",
+            Self::Sovereign => "aws-eusc",
         }
     }
 
@@ -34,6 +39,7 @@ impl Partition {
         match self {
             Self::Commercial | Self::GovCloud => "amazonaws.com",
             Self::China => "amazonaws.com.cn",
+            Self::Sovereign => "amazonaws.eu",
         }
     }
 }
@@ -51,7 +57,7 @@ pub fn is_region(text: &str) -> bool {
     text.len() <= 32
         && matches!(number.as_bytes(), [b'0'..=b'9'])
         && parts.len() >= 2
-        && parts[0].len() == 2
+        && (2..=4).contains(&parts[0].len())
         && parts.iter().all(letters)
 }
 
@@ -64,6 +70,7 @@ mod tests {
     #[test_case("eu-central-1", true; "commercial")]
     #[test_case("us-gov-west-1", true; "govcloud")]
     #[test_case("cn-north-1", true; "china")]
+    #[test_case("eusc-de-east-1", true; "european sovereign cloud")]
     #[test_case("", false; "empty")]
     #[test_case("eu-1", false; "no direction")]
     #[test_case("eu-central-12", false; "two digits")]
@@ -87,6 +94,7 @@ mod tests {
     #[test_case("eu-central-1", Partition::Commercial)]
     #[test_case("cn-northwest-1", Partition::China)]
     #[test_case("us-gov-east-1", Partition::GovCloud)]
+    #[test_case("eusc-de-east-1", Partition::Sovereign)]
     fn knows_the_partition(region: &str, partition: Partition) {
         assert_eq!(Partition::of_region(region), partition);
     }

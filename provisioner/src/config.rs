@@ -18,6 +18,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use url::Url;
 
+use crate::sns::topic::Topic;
 use crate::worker::Worker;
 
 pub use check::Fault;
@@ -77,6 +78,21 @@ impl Cluster {
 pub struct Sns {
     /// ARNs, each `arn:<partition>:sns:<region>:<account>:<name>`.
     pub topics: Vec<String>,
+    /// Those of them that still sign with version 1, which is SHA-1: topics made long ago do until they are told otherwise.
+    #[serde(default)]
+    pub signature_version_1: Vec<String>,
+}
+
+impl Sns {
+    /// The topics. What is none was found by [`Config::faults`].
+    pub fn listed(&self) -> Vec<Topic> {
+        let topics = self.topics.iter().filter_map(|it| it.parse().ok());
+        let with_version = |topic: Topic| Topic {
+            signs_with_sha1: self.signature_version_1.contains(&topic.arn),
+            ..topic
+        };
+        topics.map(with_version).collect()
+    }
 }
 
 /// Durations in seconds, as Kubernetes' own configuration would name them.

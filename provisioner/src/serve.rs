@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use dynk8s_api::PrivateKey;
 use tokio::net::TcpListener;
 use tokio::time::sleep;
@@ -16,7 +16,6 @@ use crate::http::{self, Shared, server};
 use crate::metrics::Metrics;
 use crate::proof::sts::Sts;
 use crate::sns::Verifier;
-use crate::sns::topic::Topic;
 use crate::store::{Error, Store};
 use crate::view::View;
 use crate::work::Surroundings;
@@ -93,11 +92,7 @@ async fn key(store: &Store) -> anyhow::Result<PrivateKey> {
 }
 
 fn shared(key: PrivateKey, store: Store, view: View, config: Live, metrics: Metrics) -> anyhow::Result<Shared> {
-    let topics: Result<Vec<Topic>, _> = config.get().sns.topics.iter().map(|it| it.parse()).collect();
-    let sns = Verifier::new(
-        topics.context("failed to read `sns.topics`")?,
-        fetch::client(SNS_PATIENCE)?,
-    );
+    let sns = Verifier::new(fetch::client(SNS_PATIENCE)?);
     let claims = Claims {
         config,
         store,

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::{Aws, Config, Times};
+use super::{Aws, Config, Sns, Times};
+use crate::sns;
 use crate::sns::topic::Topic;
 
-/// How old a message of SNS may be. What was forgotten sooner could be raised by a late one.
 const HOUR: Duration = Duration::from_hours(1);
 
 /// Something wrong, and where.
@@ -57,7 +57,7 @@ pub(super) fn faults(config: &Config) -> Vec<Fault> {
         "must differ from `listen`, which faces the internet",
     );
     check_server(&mut faults, &config.cluster.server);
-    check_topics(&mut faults, &config.sns.topics);
+    check_topics(&mut faults, &config.sns);
     check_times(&mut faults, &config.times);
     check_aws(&mut faults, config.aws.as_ref());
     faults.unless(
@@ -94,9 +94,17 @@ fn check_server(faults: &mut Faults, server: &Url) {
     );
 }
 
-fn check_topics(faults: &mut Faults, topics: &[String]) {
-    faults.unless(!topics.is_empty(), "sns.topics", "at least one is needed");
-    for (at, topic) in topics.iter().enumerate() {
+fn check_topics(faults: &mut Faults, sns: &Sns) {
+    faults.unless(!sns.topics.is_empty(), "sns.topics", "at least one is needed");
+    for (at, topic) in sns.signature_version_1.iter().enumerate() {
+        let fault = format!("`{topic}` is not one of `sns.topics`");
+        faults.unless(
+            sns.topics.contains(topic),
+            format!("sns.signature_version_1[{at}]"),
+            fault,
+        );
+    }
+    for (at, topic) in sns.topics.iter().enumerate() {
         let fault = format!("`{topic}` is not `arn:<partition>:sns:<region>:<account>:<name>`");
         faults.unless(topic.parse::<Topic>().is_ok(), format!("sns.topics[{at}]"), fault);
     }
@@ -104,9 +112,9 @@ fn check_topics(faults: &mut Faults, topics: &[String]) {
 
 fn check_times(faults: &mut Faults, times: &Times) {
     faults.unless(
-        times.tombstone > HOUR,
+        times.tombstone > sns::MAX_AGE.unsigned_abs(),
         "times.tombstone_seconds",
-        "must be more than 3600, for SNS may repeat a message for an hour",
+        "must be more than 3900: a message that is so old is believed, and could raise what was forgotten",
     );
     faults.unless(
         times.key_cooldown < times.tombstone,

@@ -119,7 +119,6 @@ fn restart_needed(before: &Config, after: &Config) -> Vec<&'static str> {
     let changed = [
         ("listen", before.listen != after.listen),
         ("health_listen", before.health_listen != after.health_listen),
-        ("sns.topics", before.sns.topics != after.sns.topics),
     ];
     changed.into_iter().filter_map(|(key, it)| it.then_some(key)).collect()
 }
@@ -221,7 +220,7 @@ mod tests {
 
     #[test_case("0.0.0.0:8080", "0.0.0.0:8090", &["listen"]; "where it listens")]
     #[test_case("0.0.0.0:8081", "0.0.0.0:8091", &["health_listen"]; "where it answers the cluster")]
-    #[test_case("12:dynk8s", "12:other", &["sns.topics"]; "the topics")]
+    #[test_case("12:dynk8s", "12:other", &[]; "the topics")]
     #[test_case("name = \"burst\"", "name = \"peak\"", &[]; "a group")]
     fn says_what_takes_effect_only_after_a_restart(right: &str, other: &str, keys: &[&str]) {
         assert!(SAMPLE.contains(right));

@@ -44,6 +44,8 @@ fn refuses_what_it_does_not_know(right: &str, wrong: &str) {
 #[test_case("example:6443", "example:6443/path", "cluster.server"; "a path")]
 #[test_case("0.0.0.0:8081", "0.0.0.0:8080", "health_listen"; "one port for both listeners")]
 #[test_case(":sns:eu-central-1:", ":sqs:eu-central-1:", "sns.topics[0]"; "a queue for a topic")]
+#[test_case("[times]", "signature_version_1 = [\"arn:aws:sns:eu-central-1:123456789012:other\"]\n[times]",
+    "sns.signature_version_1[0]"; "an old signature for a topic that is not listed")]
 #[test_case("[\"arn:aws:sns:eu-central-1:123456789012:dynk8s\"]", "[]", "sns.topics"; "no topic")]
 #[test_case("accounts = [\"123456789012\"]", "accounts = [\"12345\"]", "node_group[0].accounts[0]"; "a short account")]
 #[test_case("accounts = [\"123456789012\"]", "accounts = []", "node_group[0].accounts"; "no account")]
@@ -51,7 +53,7 @@ fn refuses_what_it_does_not_know(right: &str, wrong: &str) {
 #[test_case("\"example.com/burst\" = \"true\"", "\"example.com/burst\" = \"a b\"", "node_group[0].labels"; "a label's value")]
 #[test_case("io/worker", "io/control-plane", "node_group[0].labels"; "a role of the control plane")]
 #[test_case("key = \"example.com/burst\"", "key = \"a/b/c\"", "node_group[0].taints[0]"; "a taint's key")]
-#[test_case("tombstone_seconds = 86400", "tombstone_seconds = 3600", "times.tombstone_seconds"; "forgets too soon")]
+#[test_case("tombstone_seconds = 86400", "tombstone_seconds = 3900", "times.tombstone_seconds"; "forgets too soon")]
 #[test_case("key_cooldown_seconds = 240", "key_cooldown_seconds = 86400", "times.key_cooldown_seconds"; "cools too long")]
 #[test_case("token_seconds = 720", "token_seconds = 1", "times.token_seconds"; "a token that dies at once")]
 #[test_case("name = \"burst\"", "name = \"\"", "node_group[0].name"; "no name")]
@@ -149,4 +151,21 @@ fn what_cannot_be_parsed_is_told_in_one_line() {
 fn a_file_that_never_ends_is_refused() {
     let error = format!("{:#}", Config::read(std::path::Path::new("/dev/zero")).unwrap_err());
     assert_eq!(error, "failed to read `/dev/zero`: it is not a regular file");
+}
+
+#[test]
+fn a_topic_signs_with_version_1_only_where_the_configuration_says_so() {
+    const TOPIC: &str = "arn:aws:sns:eu-central-1:123456789012:dynk8s";
+    let old = format!("signature_version_1 = [\"{TOPIC}\"]\n[times]");
+    for (text, expected) in [(SAMPLE.to_owned(), false), (SAMPLE.replace("[times]", &old), true)] {
+        assert_eq!(faults(&text), Vec::<String>::new());
+        let topics = toml::from_str::<Config>(&text).unwrap().sns.listed();
+        assert_eq!((topics[0].arn.as_str(), topics[0].signs_with_sha1), (TOPIC, expected));
+    }
+}
+
+#[test]
+fn a_tombstone_may_last_a_little_longer_than_a_message_is_believed() {
+    let text = SAMPLE.replace("tombstone_seconds = 86400", "tombstone_seconds = 3901");
+    assert_eq!(faults(&text), Vec::<String>::new());
 }

@@ -16,6 +16,7 @@ use super::problem::Refusal;
 use super::{Shared, body};
 use crate::announce;
 use crate::sns::message::{Kind, Message};
+use crate::sns::outcome::Outcome;
 use crate::sns::topic::Topic;
 use crate::sns::{self, event};
 
@@ -23,74 +24,67 @@ use crate::sns::{self, event};
 const RAW_DELIVERY: &str = "x-amz-sns-rawdelivery";
 
 pub(super) async fn post(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    let answered = answer(&shared, request).await;
-    let outcome = answered.as_ref().err().map_or("accepted", Refusal::outcome);
-    shared.metrics.sns_message(outcome);
-    match answered {
-        Ok(()) => StatusCode::OK.into_response(),
-        Err(refusal) => refusal.into_response(),
-    }
+    let (outcome, response) = match answer(&shared, request).await {
+        Ok(outcome) => (outcome, StatusCode::OK.into_response()),
+        Err((outcome, refusal)) => (outcome, refusal.into_response()),
+    };
+    shared.metrics.sns_message(outcome.as_str());
+    response
 }
 
-async fn answer(shared: &Shared, request: Request) -> Result<(), Refusal> {
+async fn answer(shared: &Shared, request: Request) -> Result<Outcome, (Outcome, Refusal)> {
     if request.headers().contains_key(RAW_DELIVERY) {
-        let text = "raw delivery has no signature; set RawMessageDelivery of the subscription to false";
-        warn!("message refused: {text}");
-        return Err(Refusal::plain(StatusCode::FORBIDDEN, text));
+        return Err(refuse(sns::Refusal::Raw));
     }
-    let body = body::read(request).await?;
+    let body = body::read(request).await.map_err(|it| (Outcome::CutOff, it))?;
     receive(shared, &body).await.map_err(refuse)
 }
 
-async fn receive(shared: &Shared, body: &[u8]) -> Result<(), sns::Refusal> {
+async fn receive(shared: &Shared, body: &[u8]) -> Result<Outcome, sns::Refusal> {
     let message = Message::parse(body)?;
     let now = Timestamp::now();
-    let topic = shared.sns.verify(&message, now).await?;
+    let topics = shared.claims.config.get().sns.listed();
+    let topic = shared.sns.verify(&topics, &message, now).await?;
     match &message.kind {
         Kind::Notification => notified(shared, topic, &message, now).await,
         Kind::SubscriptionConfirmation { token } => {
-            shared
-                .sns
-                .confirm(topic, token)
-                .await
-                .map_err(sns::Refusal::Unavailable)?;
+            let confirmed = shared.sns.confirm(topic, token).await;
+            confirmed.map_err(sns::Refusal::Unavailable)?;
             info!(topic = topic.arn, "subscription confirmed");
-            Ok(())
+            Ok(Outcome::Confirmed)
         }
         Kind::UnsubscribeConfirmation => {
             error!(
                 topic = topic.arn,
-                "the subscription was ended: no instance is announced any more; subscribe again"
+                "the subscription was ended: no instance is announced any more; subscribe again with `aws sns subscribe \
+                 --topic-arn {} --protocol https --notification-endpoint <the URL of /sns>`, and find out who ended it",
+                topic.arn
             );
-            Ok(())
+            Ok(Outcome::Unsubscribed)
         }
     }
 }
 
-async fn notified(shared: &Shared, topic: &Topic, message: &Message, now: Timestamp) -> Result<(), sns::Refusal> {
+async fn notified(shared: &Shared, topic: &Topic, message: &Message, now: Timestamp) -> Result<Outcome, sns::Refusal> {
     let Some(change) = event::read(&message.text, topic)? else {
-        debug!(message = message.id, "an event of no interest");
-        return Ok(());
+        debug!(message = message.id, "an event of another kind");
+        return Ok(Outcome::OtherEvent);
     };
     announce::record(&shared.claims.store, &shared.claims.config.get(), &change, now)
         .await
         .map_err(|error| sns::Refusal::Unavailable(error.into()))
 }
 
-fn refuse(refusal: sns::Refusal) -> Refusal {
-    let title = refusal.to_string();
-    match refusal {
-        sns::Refusal::Malformed(_) => {
-            warn!("message refused: {title}");
-            Refusal::new(Reason::Malformed, title)
-        }
-        sns::Refusal::NotForUs(_) | sns::Refusal::NotAuthentic(_) => {
-            warn!("message refused: {title}");
-            Refusal::new(Reason::NotProven, title)
-        }
+fn refuse(refusal: sns::Refusal) -> (Outcome, Refusal) {
+    let (outcome, title) = (refusal.outcome(), refusal.to_string());
+    let reason = match refusal {
         sns::Refusal::Unavailable(source) => {
-            error!(error = format!("{source:#}"), "{title}");
-            Refusal::new(Reason::Unavailable, title)
+            warn!(error = format!("{source:#}"), "{title}");
+            return (outcome, Refusal::new(Reason::Unavailable, title));
         }
-    }
+        sns::Refusal::Malformed(_) => Reason::Malformed,
+        _ => Reason::NotProven,
+    };
+    warn!(outcome = outcome.as_str(), "message refused: {title}");
+    (outcome, Refusal::new(reason, title))
 }

@@ -17,16 +17,21 @@ pub struct StateChange {
     pub announced: Announced,
 }
 
-/// What every event has; other fields are of no interest.
+/// What every event tells itself by.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct Event {
+struct Head {
     source: String,
     detail_type: String,
+}
+
+/// What a state change has; other fields are of no interest.
+#[derive(Deserialize)]
+struct Event {
     account: String,
     region: String,
     time: Timestamp,
-    detail: serde_json::Value,
+    detail: Detail,
 }
 
 #[derive(Deserialize)]
@@ -38,29 +43,29 @@ struct Detail {
 
 /// Reads an event that came over `topic`; `None` if it tells of something else than a state change.
 pub fn read(text: &str, topic: &Topic) -> Result<Option<StateChange>, Refusal> {
-    let event: Event = serde_json::from_str(text).map_err(|error| {
+    let head: Head = serde_json::from_str(text).map_err(|error| {
         Refusal::Malformed(format!(
             "it is no event as EventBridge writes it ({}); remove any input transformer of the rule",
             quote(&error)
         ))
     })?;
-    if event.source != "aws.ec2" || event.detail_type != "EC2 Instance State-change Notification" {
+    if head.source != "aws.ec2" || head.detail_type != "EC2 Instance State-change Notification" {
         return Ok(None);
     }
-    if event.region != topic.region {
-        return Err(Refusal::NotForUs(
-            "the event is of another region than its topic".to_owned(),
-        ));
-    }
+    let event: Event = serde_json::from_str(text)
+        .map_err(|error| Refusal::Malformed(format!("the event is not as documented ({})", quote(&error))))?;
     if !aws::is_account(&event.account) {
         return Err(Refusal::Malformed("the event's account is none".to_owned()));
     }
-    let detail: Detail = serde_json::from_value(event.detail)
-        .map_err(|error| Refusal::Malformed(format!("the event's detail is not as documented ({})", quote(&error))))?;
+    // Each account and region has a topic of its own, so that whoever publishes to one speaks for no other.
+    if (&event.account, &event.region) != (&topic.account, &topic.region) {
+        let text = "the event is of another account or region than its topic";
+        return Err(Refusal::NotForUs(text.to_owned()));
+    }
     Ok(Some(StateChange {
-        instance: detail.instance_id,
+        instance: event.detail.instance_id,
         announced: Announced {
-            state: detail.state,
+            state: event.detail.state,
             account: event.account,
             region: event.region,
             time: event.time,
@@ -100,18 +105,27 @@ mod tests {
         assert_eq!(change.announced.time.to_string(), "2026-12-01T10:00:00Z");
     }
 
-    #[test_case("source", "aws.autoscaling"; "another source")]
-    #[test_case("detail-type", "EC2 Spot Instance Interruption Warning"; "another event")]
-    fn leaves_alone(field: &str, value: &str) {
+    #[test_case("aws.ec2", "EC2 Spot Instance Interruption Warning",
+        json!({"instance-id": "i-0123456789abcdef0", "instance-action": "terminate"}))]
+    #[test_case("aws.ec2", "EC2 Instance Rebalance Recommendation", json!({"instance-id": "i-0123456789abcdef0"}))]
+    #[test_case("aws.ec2", "EC2 Interruptible Capacity Reservation Instance Interruption Warning", json!({}))]
+    #[test_case("aws.autoscaling", "EC2 Instance-launch Lifecycle Action", json!({"EC2InstanceId": "i-0123456789abcdef0",
+        "LifecycleTransition": "autoscaling:EC2_INSTANCE_LAUNCHING"}))]
+    #[test_case("aws.autoscaling", "EC2 Instance-terminate Lifecycle Action", json!({"EC2InstanceId": "i-0123456789abcdef0"}))]
+    #[test_case("example.app", "EC2 Instance State-change Notification", json!({"instance-id": "i-0123456789abcdef0",
+        "state": "terminated"}); "somebody who is not EC2")]
+    #[test_case("aws.ec2", "", json!(null); "a kind without a name")]
+    fn leaves_other_events_alone(source: &str, detail_type: &str, detail: Value) {
         let mut event = event();
-        event[field] = value.into();
+        (event["source"], event["detail-type"], event["detail"]) = (source.into(), detail_type.into(), detail);
         assert_eq!(read(&event.to_string(), &topic()).unwrap(), None);
     }
 
-    #[test]
-    fn refuses_another_region_than_the_topics() {
+    #[test_case("region", "eu-west-1")]
+    #[test_case("account", "999999999999")]
+    fn refuses_what_its_topic_does_not_speak_for(field: &str, value: &str) {
         let mut event = event();
-        event["region"] = "eu-west-1".into();
+        event[field] = value.into();
         assert!(matches!(read(&event.to_string(), &topic()), Err(Refusal::NotForUs(_))));
     }
 
@@ -128,8 +142,11 @@ mod tests {
         assert!(matches!(read(&event.to_string(), &topic()), Err(Refusal::Malformed(_))));
     }
 
-    #[test]
-    fn refuses_what_is_no_event() {
-        assert!(matches!(read("hello", &topic()), Err(Refusal::Malformed(_))));
+    #[test_case("hello"; "a word")]
+    #[test_case(""; "nothing")]
+    #[test_case("\"{}\""; "what a string template of an input transformer makes")]
+    #[test_case("{\"source\": \"aws.ec2\", \"source\": \"aws.ec2\", \"detail-type\": \"x\"}"; "a field that stands twice")]
+    fn refuses_what_is_no_event(text: &str) {
+        assert!(matches!(read(text, &topic()), Err(Refusal::Malformed(_))));
     }
 }

@@ -3,7 +3,10 @@
 
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
+use super::signature::Version;
+use super::topic::Topic;
 use super::{Refusal, quote};
 
 /// The longest token and the longest URL that are read; real ones are shorter than 300.
@@ -57,7 +60,7 @@ struct Wire {
 impl Message {
     /// Reads a body. The headers are not signed, so nothing is taken from them.
     pub fn parse(body: &[u8]) -> Result<Self, Refusal> {
-        let wire: Wire = serde_json::from_slice(body).map_err(|error| Refusal::Malformed(quote(&error)))?;
+        let wire: Wire = serde_json::from_slice(body).map_err(|error| unreadable(body, &error))?;
         let malformed = |what: &str| Refusal::Malformed(what.to_owned());
         let time = wire
             .timestamp
@@ -95,12 +98,18 @@ impl Message {
         })
     }
 
-    pub(super) fn check_version(&self) -> Result<(), Refusal> {
-        if self.version == "2" {
-            return Ok(());
+    /// How it is signed, if its topic may sign like that. Nothing signs the version itself, but a signature fits one only.
+    pub(super) fn version(&self, topic: &Topic) -> Result<Version, Refusal> {
+        match self.version.as_str() {
+            "2" => Ok(Version::Sha256),
+            "1" if topic.signs_with_sha1 => Ok(Version::Sha1),
+            "1" => Err(Refusal::NotAuthentic(format!(
+                "its signature version is 1; `aws sns set-topic-attributes --topic-arn {} --attribute-name \
+                 SignatureVersion --attribute-value 2` makes it 2",
+                topic.arn
+            ))),
+            _ => Err(Refusal::NotAuthentic("its signature version is not known".to_owned())),
         }
-        let remedy = "its signature version is not 2; set the topic's attribute SignatureVersion to 2";
-        Err(Refusal::NotAuthentic(remedy.to_owned()))
     }
 }
 
@@ -129,6 +138,21 @@ impl Wire {
             ("TopicArn", &self.topic_arn),
             ("Type", &self.r#type),
         ]))
+    }
+}
+
+/// What is no message may be what was published, without its envelope.
+fn unreadable(body: &[u8], error: &serde_json::Error) -> Refusal {
+    #[derive(Deserialize)]
+    struct Event {
+        #[serde(rename = "source")]
+        _source: IgnoredAny,
+        #[serde(rename = "detail-type")]
+        _detail_type: IgnoredAny,
+    }
+    match serde_json::from_slice::<Event>(body) {
+        Ok(_) => Refusal::Raw,
+        Err(_) => Refusal::Malformed(quote(error)),
     }
 }
 
@@ -214,6 +238,14 @@ mod tests {
         assert!(error.to_string().len() < 300, "{error}");
         let error = Message::parse(b"\"\\u001b[2J\"").unwrap_err().to_string();
         assert!(!error.contains('\u{1b}'), "{error}");
+    }
+
+    #[test]
+    fn an_event_without_its_envelope_is_known_as_such() {
+        let event = br#"{"version": "0", "source": "aws.ec2", "detail-type": "x", "detail": {}}"#;
+        let error = Message::parse(event).unwrap_err();
+        assert!(matches!(error, Refusal::Raw), "{error}");
+        assert!(error.to_string().contains("RawMessageDelivery"), "{error}");
     }
 
     #[test]

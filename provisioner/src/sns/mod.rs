@@ -7,6 +7,7 @@
 pub mod certificate;
 pub mod event;
 pub mod message;
+pub mod outcome;
 pub mod signature;
 #[cfg(test)]
 mod tests;
@@ -19,11 +20,16 @@ use url::Url;
 
 use self::certificate::Certificates;
 use self::message::Message;
+use self::outcome::Outcome;
 use self::topic::Topic;
 use crate::fetch;
 
-/// SNS repeats a delivery for an hour at most ("Amazon SNS message delivery retries"), and clocks may differ.
-const MAX_AGE: SignedDuration = SignedDuration::from_mins(65);
+/// SNS repeats a delivery for an hour at most ("Amazon SNS message delivery retries"), and clocks may differ. A tombstone
+/// must outlive it: the configuration is checked against it.
+pub const MAX_AGE: SignedDuration = SignedDuration::from_mins(65);
+
+/// How far the clock of AWS may be ahead of ours.
+pub const MAX_AHEAD: SignedDuration = SignedDuration::from_mins(5);
 
 /// The largest answer that is read.
 const MAX_ANSWER: usize = 16 * 1024;
@@ -34,12 +40,21 @@ const MAX_QUOTE: usize = 200;
 /// Why a message is not believed.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
+    /// It has no envelope, and so no signature.
+    #[error(
+        "the message came without its envelope and has no signature; turn raw delivery off: `aws sns \
+         set-subscription-attributes --subscription-arn <ARN> --attribute-name RawMessageDelivery --attribute-value false`"
+    )]
+    Raw,
     /// It is not of the documented form.
     #[error("the message is malformed: {0}")]
     Malformed(String),
     /// It may be authentic, but it is not meant for us.
     #[error("the message is not for us: {0}")]
     NotForUs(String),
+    /// It is too old, or from the future.
+    #[error("the message was sent at {sent}, too far from {now}; if it was not repeated, look at the clock")]
+    Stale { sent: Timestamp, now: Timestamp },
     /// It is not what AWS signed.
     #[error("the message is not authentic: {0}")]
     NotAuthentic(String),
@@ -48,33 +63,50 @@ pub enum Refusal {
     Unavailable(#[source] anyhow::Error),
 }
 
+impl Refusal {
+    /// How it is counted.
+    pub fn outcome(&self) -> Outcome {
+        match self {
+            Self::Raw => Outcome::Raw,
+            Self::Malformed(_) => Outcome::Malformed,
+            Self::NotForUs(_) => Outcome::OtherTopic,
+            Self::Stale { .. } => Outcome::Stale,
+            Self::NotAuthentic(_) => Outcome::NotAuthentic,
+            Self::Unavailable(_) => Outcome::Unavailable,
+        }
+    }
+}
+
 /// Checks messages and confirms subscriptions.
 #[derive(Debug)]
 pub struct Verifier {
-    topics: Vec<Topic>,
     certificates: Certificates,
     client: reqwest::Client,
 }
 
 impl Verifier {
-    /// Believes messages of these topics.
-    pub fn new(topics: Vec<Topic>, client: reqwest::Client) -> Self {
+    /// Asks SNS with this client.
+    pub fn new(client: reqwest::Client) -> Self {
         Self {
-            topics,
             certificates: Certificates::new(client.clone()),
             client,
         }
     }
 
     /// The topic of a message that is authentic, fresh and ours.
-    pub async fn verify(&self, message: &Message, now: Timestamp) -> Result<&Topic, Refusal> {
-        let topic = self.topics.iter().find(|it| it.arn == message.topic);
+    pub async fn verify<'a>(
+        &self,
+        topics: &'a [Topic],
+        message: &Message,
+        now: Timestamp,
+    ) -> Result<&'a Topic, Refusal> {
+        let topic = topics.iter().find(|it| it.arn == message.topic);
         let topic = topic.ok_or_else(|| Refusal::NotForUs("its topic is not listed in `sns.topics`".to_owned()))?;
-        message.check_version()?;
+        let version = message.version(topic)?;
         check_age(message.time, now)?;
         let url = certificate::url(&message.certificate_url, topic)?;
         let key = self.certificates.key(&url, topic, now).await?;
-        signature::verify(&key, message)?;
+        signature::verify(&key, message, version)?;
         Ok(topic)
     }
 
@@ -107,11 +139,10 @@ fn quote(error: &serde_json::Error) -> String {
     text.chars().take(MAX_QUOTE).flat_map(char::escape_debug).collect()
 }
 
-fn check_age(time: Timestamp, now: Timestamp) -> Result<(), Refusal> {
-    if now.duration_since(time).abs() > MAX_AGE {
-        return Err(Refusal::NotAuthentic(format!(
-            "it was sent at {time}, too far from {now}"
-        )));
+fn check_age(sent: Timestamp, now: Timestamp) -> Result<(), Refusal> {
+    let age = now.duration_since(sent);
+    if age > MAX_AGE || -age > MAX_AHEAD {
+        return Err(Refusal::Stale { sent, now });
     }
     Ok(())
 }

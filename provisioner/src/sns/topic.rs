@@ -11,6 +11,8 @@ pub struct Topic {
     pub partition: Partition,
     pub region: String,
     pub account: String,
+    /// Whether it may still sign with SHA-1.
+    pub signs_with_sha1: bool,
 }
 
 /// What was given is no ARN of a topic.
@@ -48,6 +50,7 @@ impl FromStr for Topic {
             partition: partition_of_region,
             region: region.to_owned(),
             account: account.to_owned(),
+            signs_with_sha1: false,
         })
     }
 }
@@ -60,6 +63,10 @@ mod tests {
 
     #[test_case("arn:aws:sns:eu-central-1:123456789012:dynk8s", "sns.eu-central-1.amazonaws.com")]
     #[test_case("arn:aws-cn:sns:cn-north-1:123456789012:dynk8s", "sns.cn-north-1.amazonaws.com.cn")]
+    #[test_case(
+        "arn:aws-eusc:sns:eusc-de-east-1:123456789012:dynk8s",
+        "sns.eusc-de-east-1.amazonaws.eu"
+    )]
     #[test_case(
         "arn:aws-us-gov:sns:us-gov-west-1:123456789012:dynk8s",
         "sns.us-gov-west-1.amazonaws.com"

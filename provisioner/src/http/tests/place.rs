@@ -13,7 +13,7 @@ use dynk8s_api::{PrivateKey, PublicKey, Secret};
 use jiff::Timestamp;
 use tokio::net::TcpListener;
 
-use super::aws::{FakeAws, ID, TOPIC, notification};
+use super::aws::{FakeAws, ID, notification};
 use super::cluster::FakeCluster;
 use crate::claim::Claims;
 use crate::claim::cluster::Cluster;
@@ -50,7 +50,7 @@ impl Place {
             cluster: Cluster::default(),
             patience: Duration::from_millis(500),
         };
-        let sns = Verifier::new(vec![TOPIC.parse().unwrap()], aws.client());
+        let sns = Verifier::new(aws.client());
         let shared = Arc::new(Shared {
             key,
             claims,

@@ -1,14 +1,17 @@
+mod order;
+
 use jiff::{SignedDuration, Timestamp};
 use test_case::test_case;
 
-use super::{Decision, decide};
+use super::{Decision, Ignored, decide};
 use crate::config::Config;
+use crate::sns::outcome::Outcome;
 use crate::worker::{Announced, State, Wish, Worker, WorkerSpec, WorkerStatus};
 
 const ID: &str = "i-0123456789abcdef0";
 
 fn config() -> Config {
-    toml::from_str(include_str!("../../../testdata/provisioner.toml")).unwrap()
+    toml::from_str(include_str!("../../../../testdata/provisioner.toml")).unwrap()
 }
 
 fn now() -> Timestamp {
@@ -54,8 +57,11 @@ fn an_eligible_instance_gets_its_worker(state: State, decision: Decision) {
 #[test_case(State::Stopping)]
 #[test_case(State::Stopped)]
 #[test_case(State::ShuttingDown)]
-fn a_stop_of_the_unknown_is_nothing(state: State) {
-    assert!(ignores(decide(None, &event(state, 1), &config(), now())));
+fn a_stop_that_overtakes_the_start_gets_the_worker_that_holds_it(state: State) {
+    let fresh = decide(None, &event(state, 3600), &config(), now());
+    assert_eq!(fresh, Decision::Create(Wish::Running));
+    let old = decide(None, &event(state, 3601), &config(), now());
+    assert_eq!(old, Decision::Ignore(Ignored::Old));
 }
 
 #[test_case("999999999999", "eu-central-1"; "account")]
@@ -148,4 +154,46 @@ fn a_crash_between_the_two_writes_is_mended_by_the_redelivery() {
         &config(),
         now()
     )));
+}
+
+#[test]
+fn what_is_ignored_is_counted_by_its_reason() {
+    let known = worker(Wish::Running, Some(event(State::Running, 5)));
+    let gone = worker(Wish::Gone, None);
+    let other = Announced {
+        account: "999999999999".to_owned(),
+        ..event(State::Terminated, 1)
+    };
+    let cases = [
+        (None, event(State::Running, -301), Ignored::Future, Outcome::Stale),
+        (None, event(State::Running, 3601), Ignored::Old, Outcome::Repeated),
+        (None, other.clone(), Ignored::NotEligible, Outcome::NotEligible),
+        (Some(&known), other, Ignored::NotItsAccount, Outcome::NotEligible),
+        (
+            Some(&known),
+            event(State::Running, 5),
+            Ignored::Repeated,
+            Outcome::Repeated,
+        ),
+        (
+            Some(&known),
+            event(State::Stopped, 9),
+            Ignored::Overtaken,
+            Outcome::Repeated,
+        ),
+        (
+            Some(&gone),
+            event(State::Running, 1),
+            Ignored::Overtaken,
+            Outcome::Repeated,
+        ),
+    ];
+    for (worker, event, why, outcome) in cases {
+        assert_eq!(
+            decide(worker, &event, &config(), now()),
+            Decision::Ignore(why),
+            "{event:?}"
+        );
+        assert_eq!(why.outcome(), outcome);
+    }
 }
