@@ -1,0 +1,162 @@
+//! The XML of the Query APIs. What is needed must be there, in its documented place; the rest is passed over.
+
+use std::collections::BTreeMap;
+
+use roxmltree::{Document, Node, ParsingOptions};
+use serde::Deserialize as _;
+use serde::de::value::{Error, StrDeserializer};
+
+use crate::worker::State;
+
+const EC2: &str = "http://ec2.amazonaws.com/doc/2016-11-15/";
+const AUTO_SCALING: &str = "http://autoscaling.amazonaws.com/doc/2011-01-01/";
+const STS: &str = "https://sts.amazonaws.com/doc/2011-06-15/";
+
+/// An answer of a thousand instances has a tenth of this.
+const MAX_NODES: u32 = 1_000_000;
+
+/// An instance as EC2 describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instance {
+    pub id: String,
+    pub account: String,
+    pub state: State,
+    pub instance_type: String,
+    pub zone: String,
+    pub tags: BTreeMap<String, String>,
+}
+
+/// A part of a list, and where the next one begins.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Page<T> {
+    pub(super) items: Vec<T>,
+    pub(super) next: Option<String>,
+}
+
+/// A tag of an Auto Scaling group: the group, the key, the value.
+pub(super) type GroupTag = (String, String, String);
+
+/// A `DescribeInstancesResponse`.
+pub(super) fn instances(body: &[u8]) -> Option<Page<Instance>> {
+    read(body, |root| {
+        let root = Element::new(root, EC2).named("DescribeInstancesResponse")?;
+        let mut items = Vec::new();
+        for reservation in root.child("reservationSet")?.children("item") {
+            let account = reservation.text("ownerId")?;
+            for item in reservation.child("instancesSet")?.children("item") {
+                items.push(instance(item, &account)?);
+            }
+        }
+        let next = next(root, "nextToken")?;
+        Some(Page { items, next })
+    })
+}
+
+fn instance(item: Element<'_, '_>, account: &str) -> Option<Instance> {
+    let mut tags = BTreeMap::new();
+    if let Some(set) = item.child("tagSet") {
+        for tag in set.children("item") {
+            tags.insert(tag.text("key")?, tag.text("value")?);
+        }
+    }
+    let state = item.child("instanceState")?.text("name")?;
+    Some(Instance {
+        id: item.text("instanceId")?,
+        account: account.to_owned(),
+        state: State::deserialize(StrDeserializer::<Error>::new(&state)).ok()?,
+        instance_type: item.text("instanceType")?,
+        zone: item.child("placement")?.text("availabilityZone")?,
+        tags,
+    })
+}
+
+/// A `DescribeTagsResponse` of Auto Scaling.
+pub(super) fn group_tags(body: &[u8]) -> Option<Page<GroupTag>> {
+    read(body, |root| {
+        let result = Element::new(root, AUTO_SCALING)
+            .named("DescribeTagsResponse")?
+            .child("DescribeTagsResult")?;
+        let tags = result.child("Tags")?;
+        let tag = |it: Element<'_, '_>| {
+            Some((
+                it.text("ResourceId")?,
+                it.text("Key")?,
+                it.text("Value").unwrap_or_default(),
+            ))
+        };
+        let items: Option<Vec<GroupTag>> = tags.children("member").map(tag).collect();
+        Some(Page {
+            items: items?,
+            next: next(result, "NextToken")?,
+        })
+    })
+}
+
+/// The account in a `GetCallerIdentityResponse`.
+pub(super) fn account(body: &[u8]) -> Option<String> {
+    read(body, |root| {
+        let root = Element::new(root, STS).named("GetCallerIdentityResponse")?;
+        root.child("GetCallerIdentityResult")?.text("Account")
+    })
+}
+
+/// The code of an error: EC2's `Response/Errors/Error`, or `ErrorResponse/Error` of the others.
+pub(super) fn error_code(body: &[u8]) -> Option<String> {
+    read(body, |root| {
+        let code = root.descendants().find(|it| it.tag_name().name() == "Code")?.text()?;
+        let plain = code.len() <= 64 && code.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'.');
+        plain.then(|| code.to_owned())
+    })
+}
+
+/// `Some(None)` at the end of a list; `None` if a token is there and empty.
+fn next(parent: Element<'_, '_>, name: &str) -> Option<Option<String>> {
+    match parent.child(name) {
+        None => Some(None),
+        Some(_) => parent.text(name).filter(|it| !it.is_empty()).map(Some),
+    }
+}
+
+fn read<T>(body: &[u8], find: impl FnOnce(Node<'_, '_>) -> Option<T>) -> Option<T> {
+    let options = ParsingOptions {
+        nodes_limit: MAX_NODES,
+        ..ParsingOptions::default()
+    };
+    let document = Document::parse_with_options(std::str::from_utf8(body).ok()?, options).ok()?;
+    find(document.root_element())
+}
+
+/// An element whose children are looked for in one namespace.
+#[derive(Clone, Copy)]
+struct Element<'a, 'input> {
+    node: Node<'a, 'input>,
+    namespace: &'static str,
+}
+
+impl<'a, 'input> Element<'a, 'input> {
+    fn new(node: Node<'a, 'input>, namespace: &'static str) -> Self {
+        Self { node, namespace }
+    }
+
+    fn named(self, name: &str) -> Option<Self> {
+        self.node.has_tag_name((self.namespace, name)).then_some(self)
+    }
+
+    fn children(self, name: &str) -> impl Iterator<Item = Self> {
+        let children = self.node.children().map(move |it| Self::new(it, self.namespace));
+        children.filter_map(move |it| it.named(name))
+    }
+
+    /// The child of this name, if there is exactly one.
+    fn child(self, name: &str) -> Option<Self> {
+        let mut children = self.children(name);
+        let child = children.next()?;
+        children.next().is_none().then_some(child)
+    }
+
+    fn text(self, name: &str) -> Option<String> {
+        let child = self.child(name)?;
+        let only_text = child.node.children().all(|it| it.is_text());
+        only_text.then(|| child.node.text().unwrap_or_default().to_owned())
+    }
+}
