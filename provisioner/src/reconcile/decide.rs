@@ -9,6 +9,7 @@ mod journey;
 mod key;
 mod node;
 mod release;
+mod settled;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ use crate::worker::{State, Wish, Worker, WorkerStatus};
 
 pub(crate) use certificate::instance_of;
 pub(crate) use key::Keys;
+pub(crate) use settled::agree;
 pub(crate) use status::Findings;
 pub(crate) use token::Join;
 pub(crate) use turn::{Turn, Weight, reached, turns};
@@ -39,6 +41,8 @@ const AT_LEAST_EVERY: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
     pub(crate) keys: Keys,
+    /// Labels and Workers contradict each other, and EC2 has not been asked yet who is right: no key is given away.
+    pub(crate) unsettled: bool,
     pub(crate) join: Option<Join>,
     /// The Node of the instance's name.
     pub(crate) node: Option<Node>,

@@ -32,6 +32,7 @@ use self::events::Events;
 use self::watch::Stores;
 use crate::config::Live;
 use crate::metrics::Metrics;
+use crate::resync::{Done, Resync};
 use crate::stop::GRACE;
 use crate::work::Surroundings;
 use crate::worker::Worker;
@@ -50,6 +51,7 @@ struct Context {
     metrics: Metrics,
     events: Events,
     stores: Stores,
+    resynced: Done,
     /// How often in a row a Worker's pass has failed.
     failures: Mutex<HashMap<String, u32>>,
 }
@@ -89,6 +91,7 @@ async fn act(around: &Surroundings) -> anyhow::Result<()> {
     census::offer(metrics, &stores);
     let (events, writing) = Events::new(client.clone());
     let writing = tokio::spawn(writing);
+    let resync = Resync::new(client.clone(), namespace, stores.workers.clone(), config.clone());
     let context = Arc::new(Context {
         client: client.clone(),
         namespace: namespace.clone(),
@@ -96,6 +99,7 @@ async fn act(around: &Surroundings) -> anyhow::Result<()> {
         metrics: metrics.clone(),
         events,
         stores,
+        resynced: resync.done(),
         failures: Mutex::default(),
     });
     let listed = async {
@@ -116,6 +120,7 @@ async fn act(around: &Surroundings) -> anyhow::Result<()> {
     tokio::select! {
         () = passes => {}
         () = listed => {}
+        () = resync.run() => {}
     }
     // Whatever is still to be told of.
     drop(context);
@@ -136,7 +141,7 @@ async fn look(worker: Arc<Worker>, context: Arc<Context>) -> Result<controller::
         return Ok(controller::Action::await_change());
     };
     let config = context.config.get();
-    let observed = observe::observe(&context.stores, &config, &worker, &instance);
+    let observed = observe::observe(&context.stores, &config, &context.resynced, &worker, &instance);
     let plan = decide::decide(Case {
         instance: &instance,
         worker: &worker,

@@ -9,17 +9,25 @@ use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt as _;
 use kube::runtime::reflector::ObjectRef;
 
-use super::decide::{Join, Keys, Observed, instance_of};
+use super::decide::{self, Join, Keys, Observed, instance_of};
 use super::watch::Stores;
 use crate::config::Config;
+use crate::resync::Done;
 use crate::worker::Worker;
 
-pub(super) fn observe(stores: &Stores, config: &Config, worker: &Worker, instance: &InstanceId) -> Observed {
+pub(super) fn observe(
+    stores: &Stores,
+    config: &Config,
+    resynced: &Done,
+    worker: &Worker,
+    instance: &InstanceId,
+) -> Observed {
     let name = instance.as_str();
     let nodes = stores.nodes.state();
     let join = ObjectRef::new(name).within(&worker.namespace().unwrap_or_default());
     Observed {
         keys: keys(stores, config, worker, &nodes, name),
+        unsettled: config.aws.is_some() && !resynced.is_done() && !agree(stores),
         join: stores.joins.get(&join).and_then(|it| Join::of(&it)),
         node: stores.nodes.get(&ObjectRef::new(name)).map(|it| Node::clone(&it)),
         requests: requests(stores, instance),
@@ -48,6 +56,11 @@ fn keys(stores: &Stores, config: &Config, worker: &Worker, nodes: &[Arc<Node>], 
         chosen,
         others,
     )
+}
+
+fn agree(stores: &Stores) -> bool {
+    let (keys, workers) = (stores.keys.state(), stores.workers.state());
+    decide::agree(keys.iter().map(AsRef::as_ref), workers.iter().map(AsRef::as_ref))
 }
 
 fn requests(stores: &Stores, instance: &InstanceId) -> Vec<CertificateSigningRequest> {

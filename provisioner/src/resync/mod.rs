@@ -118,7 +118,7 @@ impl Resync {
         }
         match &complaint {
             Some(text) if self.complaint.as_ref() != Some(text) => {
-                error!(reason = text, "instances are not compared with EC2")
+                error!(reason = text, "instances are not compared with EC2");
             }
             None if self.complaint.is_some() => info!("instances are compared with EC2 again"),
             _ => {}

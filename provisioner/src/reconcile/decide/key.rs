@@ -153,6 +153,12 @@ pub(super) fn assign(draft: &mut Draft<'_>) -> Option<Key> {
         draft.say(Kind::KeyAssigned, false, "Withheld", message);
         return None;
     }
+    if draft.case.observed.unsettled {
+        let message =
+            "the labels of keys and the Workers contradict each other; waits until EC2 was asked about all instances";
+        draft.say(Kind::KeyAssigned, false, "Unsettled", message);
+        return None;
+    }
     if let Some(name) = draft.findings.key.take_if(|_| !keys.choice_is_free) {
         draft.act(Action::GiveUpKey { name });
     }

@@ -6,10 +6,10 @@ use test_case::test_case;
 
 use super::fixture::{ONE, TWO, is_labelled, joining, reason, settle, status, world};
 use super::scene::{address, key_name};
-use super::world::World;
+use super::world::{World, config};
 use crate::config::Selector;
 use crate::names::INSTANCE_LABEL;
-use crate::reconcile::decide::Keys;
+use crate::reconcile::decide::{Action, Case, Keys, decide};
 use crate::worker::{Phase, State};
 
 #[test]
@@ -132,4 +132,24 @@ fn a_key_that_is_held_stays_so_when_the_pool_is_another() {
     let pool = Selector::try_from("pool=one".to_owned()).unwrap();
     let keys = Keys::of(world.keys.values(), &[], ONE, &pool, None, Default::default);
     assert_eq!(keys.held.len(), 1);
+}
+
+#[test]
+fn no_key_is_given_away_while_it_is_unknown_who_has_which() {
+    let mut world = world(1);
+    world.announce(ONE, State::Running);
+    let mut observed = world.observe(ONE);
+    observed.unsettled = true;
+    let plan = decide(Case {
+        instance: &ONE.parse().unwrap(),
+        worker: &world.workers[ONE],
+        observed: &observed,
+        config: &config(),
+        now: world.now,
+        token_id: "abcdef",
+    });
+    assert!(
+        !plan.actions.iter().any(|it| matches!(it, Action::LabelKey { .. })),
+        "{plan:?}"
+    );
 }

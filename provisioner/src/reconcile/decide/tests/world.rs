@@ -78,6 +78,7 @@ impl World {
                 chosen,
                 others,
             ),
+            unsettled: false,
             join: self.joins.get(instance).and_then(Join::of),
             node: self.nodes.get(instance).cloned(),
             requests: undecided.map(|(_, it)| it.clone()).collect(),
