@@ -1,5 +1,6 @@
 //! The command line.
 
+pub mod check;
 pub mod keys;
 pub mod workers;
 
@@ -53,6 +54,8 @@ pub enum Command {
         #[command(subcommand)]
         command: workers::Command,
     },
+    /// Look for what would keep a node from joining, or let a stranger in; changes nothing
+    Check(check::Check),
     /// Look at the configuration
     Config {
         #[command(subcommand)]
@@ -137,5 +140,6 @@ mod tests {
                 assert!(teaches(verb), "{}", verb.get_name());
             }
         }
+        assert!(teaches(program.find_subcommand("check").unwrap()));
     }
 }

@@ -1,5 +1,6 @@
 //! What the commands do.
 
+mod check;
 mod cluster;
 mod failure;
 pub(crate) mod keys;
@@ -31,6 +32,7 @@ pub async fn run(command: Command) -> ExitCode {
         Command::Key(namespace) => print_key(&namespace, console).await.map_err(Failure::from),
         Command::Keys { command } => keys::run(command, console).await,
         Command::Workers { command } => workers::run(command, console).await,
+        Command::Check(arguments) => check::run(arguments, console).await,
         Command::Config {
             command: ConfigCommand::Check(file),
         } => check_config(&file, console),

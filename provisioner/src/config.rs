@@ -128,6 +128,11 @@ impl Config {
         read::config(path, &read::text(path)?)
     }
 
+    /// Understands and checks the text of a file that lies elsewhere; `origin` says where.
+    pub fn parse(origin: &Path, text: &str) -> anyhow::Result<Self> {
+        read::config(origin, text)
+    }
+
     /// What is wrong with it, all at once.
     pub fn faults(&self) -> Vec<Fault> {
         check::faults(self)

@@ -20,6 +20,7 @@ use crate::worker::Worker;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(super) struct Cluster {
+    pub(super) client: Client,
     pub(super) namespace: String,
     pub(super) secrets: Api<Secret>,
     pub(super) workers: Api<Worker>,
@@ -37,8 +38,9 @@ impl Cluster {
         Self {
             secrets: Api::namespaced(client.clone(), namespace),
             workers: Api::namespaced(client.clone(), namespace),
-            nodes: Api::all(client),
+            nodes: Api::all(client.clone()),
             namespace: namespace.to_owned(),
+            client,
         }
     }
 

@@ -10,6 +10,8 @@ pub(super) enum Failure {
     Usage(anyhow::Error),
     /// It failed, or was refused.
     Failed(anyhow::Error),
+    /// What was found is bad, and printed already.
+    Found,
 }
 
 impl From<anyhow::Error> for Failure {
@@ -30,6 +32,7 @@ impl Failure {
                 console.note(&format!("error: {error:#}"));
                 ExitCode::FAILURE
             }
+            Self::Found => ExitCode::FAILURE,
         }
     }
 }

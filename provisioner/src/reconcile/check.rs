@@ -12,22 +12,26 @@ const ALL_TOKENS: &str = "system:bootstrappers";
 
 /// Refuses a cluster that approves the certificate requests of our tokens by itself: any of them could become any node.
 pub(super) async fn no_automatic_approval(client: &Client) -> anyhow::Result<()> {
+    if let Some(reason) = automatic_approval(client).await? {
+        bail!(
+            "the cluster approves certificate requests of group `{TOKEN_GROUP}` or `{ALL_TOKENS}` automatically, so that any \
+             token could become any node ({reason}); remove that group from the ClusterRoleBinding to \
+             `system:certificates.k8s.io:certificatesigningrequests:nodeclient`, or bind \
+             `system:bootstrappers:kubeadm:default-node-token` in its place"
+        );
+    }
+    Ok(())
+}
+
+/// Why the cluster approves the certificate requests of our tokens by itself, if it does.
+pub(crate) async fn automatic_approval(client: &Client) -> anyhow::Result<Option<String>> {
     let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
     let answer = reviews
         .create(&PostParams::default(), &question())
         .await
         .context("failed to ask whether certificate requests of our tokens are approved automatically")?;
     let status = answer.status.unwrap_or_default();
-    if status.allowed {
-        bail!(
-            "the cluster approves certificate requests of group `{TOKEN_GROUP}` or `{ALL_TOKENS}` automatically, so that any \
-             token could become any node ({}); remove that group from the ClusterRoleBinding to \
-             `system:certificates.k8s.io:certificatesigningrequests:nodeclient`, or bind \
-             `system:bootstrappers:kubeadm:default-node-token` in its place",
-            status.reason.unwrap_or_default()
-        );
-    }
-    Ok(())
+    Ok(status.allowed.then(|| status.reason.unwrap_or_default()))
 }
 
 fn question() -> SubjectAccessReview {

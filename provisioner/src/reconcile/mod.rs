@@ -4,7 +4,7 @@
 
 mod apply;
 mod census;
-mod check;
+pub(crate) mod check;
 mod decide;
 mod draw;
 mod events;

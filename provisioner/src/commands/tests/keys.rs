@@ -74,6 +74,7 @@ fn arguments(more: &[&str]) -> keys::Generate {
 fn reason(done: Result<(), Failure>) -> String {
     match done.unwrap_err() {
         Failure::Usage(error) | Failure::Failed(error) => format!("{error:#}"),
+        Failure::Found => String::new(),
     }
 }
 
