@@ -8,12 +8,13 @@ pub(super) fn findings(findings: &[Finding]) -> String {
     let rows = findings
         .iter()
         .map(|it| [it.check.to_owned(), it.outcome.to_string(), it.found.clone()]);
-    let mut text = table(["CHECK", "RESULT", "FOUND"], rows);
-    for finding in findings {
-        if let Some(remedy) = &finding.remedy {
-            text += &format!("\n{} ({}): {}\n", finding.check, finding.outcome, finding.found);
-            text += &format!("  remedy: {remedy}\n");
-        }
-    }
-    text
+    let table = table(["CHECK", "RESULT", "FOUND"], rows);
+    let remedies = findings.iter().filter_map(|it| {
+        let remedy = it.remedy.as_ref()?;
+        Some(format!(
+            "\n{} ({}): {}\n  remedy: {remedy}\n",
+            it.check, it.outcome, it.found
+        ))
+    });
+    table + &remedies.collect::<String>()
 }

@@ -80,7 +80,7 @@ impl Shipped {
 
     /// Every right that our roles give to somebody.
     pub(crate) fn needed(&self) -> Vec<Right> {
-        let mut rights = self.needed_by_tokens();
+        let mut rights = needed_by_tokens();
         for binding in self.objects.iter().filter(|it| !it["roleRef"].is_null()) {
             for subject in elements(&binding["subjects"]).filter(|it| it["kind"] == "ServiceAccount") {
                 let who = self.account(&text(&subject["name"]));
@@ -95,19 +95,6 @@ impl Shipped {
             }
         }
         rights
-    }
-
-    /// What `kubeadm join` does with a bootstrap token.
-    fn needed_by_tokens(&self) -> Vec<Right> {
-        let requests = "certificatesigningrequests";
-        let configs = ["kubeadm-config", "kubelet-config", "kube-proxy"];
-        let configs = configs.map(|it| right(&Who::Token, "get", "", "configmaps", Some(it), Some("kube-system")));
-        let others = [
-            right(&Who::Token, "create", "certificates.k8s.io", requests, None, None),
-            right(&Who::Token, "get", "certificates.k8s.io", requests, None, None),
-            right(&Who::Token, "get", "", "nodes", None, None),
-        ];
-        configs.into_iter().chain(others).collect()
     }
 
     /// What would be worth stealing an account for.
@@ -219,6 +206,19 @@ impl Who {
             Self::Token => format!("group `{TOKEN_GROUP}`"),
         }
     }
+}
+
+/// What `kubeadm join` does with a bootstrap token.
+fn needed_by_tokens() -> Vec<Right> {
+    let requests = "certificatesigningrequests";
+    let configs = ["kubeadm-config", "kubelet-config", "kube-proxy"];
+    let configs = configs.map(|it| right(&Who::Token, "get", "", "configmaps", Some(it), Some("kube-system")));
+    let others = [
+        right(&Who::Token, "create", "certificates.k8s.io", requests, None, None),
+        right(&Who::Token, "get", "certificates.k8s.io", requests, None, None),
+        right(&Who::Token, "get", "", "nodes", None, None),
+    ];
+    configs.into_iter().chain(others).collect()
 }
 
 fn of_rule(who: &Who, rule: &Value, namespace: Option<&str>) -> Vec<Right> {
