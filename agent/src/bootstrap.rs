@@ -1,4 +1,4 @@
-//! The plot: facts -> claim -> tunnel -> names -> join -> ready, and then this process stays.
+//! The plot: facts -> claim -> tunnel -> names -> join -> ready, and then guard: this process stays.
 //!
 //! Each step takes the value that proves the one before. Every step is safe to run again, so a crash or a restart at any
 //! moment mends what is there. After a reboot, a machine that has joined skips the claim and the join.
@@ -7,6 +7,7 @@ mod attempts;
 mod give_up;
 mod machine;
 
+use std::convert::Infallible;
 use std::path::Path;
 use std::time::Duration;
 
@@ -19,10 +20,11 @@ use tokio::time::Instant;
 use tracing::{error, info, warn};
 
 use crate::config::Settings;
+use crate::guard;
 use crate::host::{files, lock, service};
 use crate::join::{self, Joiner};
 use crate::names::{self, Names};
-use crate::ready::{Standing, Watch};
+use crate::ready::Standing;
 use crate::step::step;
 use crate::timeline::{self, Recorder};
 use crate::tunnel::Tunnel;
@@ -44,7 +46,6 @@ pub async fn run(settings: &Settings) -> anyhow::Result<()> {
     tokio::select! {
         outcome = journey(settings, &recorder) => outcome,
         ended = service::asked_to_end() => ended.context("failed to wait for a signal"),
-        () = service::feed_watchdog() => Ok(()),
     }
 }
 
@@ -63,16 +64,25 @@ async fn journey(settings: &Settings, recorder: &Recorder) -> anyhow::Result<()>
             return Err(error);
         }
     };
-    if let Err(error) = machine.become_node().await {
-        recorder.end(Outcome::Failed, Some(format!("{error:#}")));
-        machine.report().await;
-        return Err(error);
-    }
-    std::future::pending().await
+    let outcome = async {
+        let node = Box::pin(machine.become_node()).await?;
+        machine.guard(node).await
+    };
+    let Err(error) = outcome.await;
+    recorder.end(Outcome::Failed, Some(format!("{error:#}")));
+    machine.report().await;
+    Err(error)
+}
+
+/// What the journey has made of this machine.
+struct Node {
+    tunnel: Tunnel,
+    cluster: Cluster,
+    standing: Standing,
 }
 
 impl Machine<'_> {
-    async fn become_node(&self) -> anyhow::Result<()> {
+    async fn become_node(&self) -> anyhow::Result<Node> {
         if let Some(kept) = self.joined_before()? {
             info!("this machine has joined before; bringing its tunnel and names back");
             let tunnel = self.tunnel(&kept.wireguard).await?;
@@ -82,7 +92,7 @@ impl Machine<'_> {
             }
             join::let_rotate().await?;
             service::ready();
-            return self.ready(&tunnel, &kept.cluster).await;
+            return self.ready(tunnel, kept.cluster).await;
         }
         let (version, answer) = self.claim().await?;
         let tunnel = self.tunnel(&answer.wireguard).await?;
@@ -91,7 +101,7 @@ impl Machine<'_> {
         service::ready();
         self.report().await;
         let (answer, tunnel) = self.join(&version, answer, tunnel, names).await?;
-        self.ready(&tunnel, &answer.cluster).await
+        self.ready(tunnel, answer.cluster).await
     }
 
     /// **claim**: what it takes to join, for the kubelet of this version.
@@ -160,37 +170,55 @@ impl Machine<'_> {
     }
 
     /// **ready**: the Node is there, ours, and Ready. Not being Ready in time is a warning, not a death.
-    async fn ready(&self, tunnel: &Tunnel, cluster: &Cluster) -> anyhow::Result<()> {
-        let watch = Watch {
-            facts: &self.facts,
-            cluster,
-            tunnel,
-        };
+    async fn ready(&self, tunnel: Tunnel, cluster: Cluster) -> anyhow::Result<Node> {
         let deadline = Instant::now() + self.settings.deadlines.ready;
-        let standing = step(
-            self.recorder,
-            "ready",
-            watch.wait(deadline, self.recorder),
-            |it| match it {
-                Standing::Ready => format!("the Node `{}` is Ready", self.facts.id),
-                _ => format!("the Node `{}` is there, but not Ready", self.facts.id),
-            },
-        )
+        let watch = self.watch(&tunnel, &cluster);
+        let work = watch.wait(deadline, self.recorder);
+        let standing = step(self.recorder, "ready", work, |it| match it {
+            Standing::Ready => format!("the Node `{}` is Ready", self.facts.id),
+            _ => format!("the Node `{}` is there, but not Ready", self.facts.id),
+        })
         .await?;
-        if let Standing::NotReady(why) = standing {
+        if let Standing::NotReady(why) = &standing {
             warn!(
                 "the Node `{}` is not Ready in time: {why}; still waiting",
                 self.facts.id
             );
-            if let Standing::NotReady(why) = watch.wait(Instant::now() + LATE, self.recorder).await? {
+        }
+        Ok(Node {
+            tunnel,
+            cluster,
+            standing,
+        })
+    }
+
+    /// **guard**: stays, and waits for a Node that was late.
+    async fn guard(&self, node: Node) -> anyhow::Result<Infallible> {
+        let Node {
+            tunnel,
+            cluster,
+            standing,
+        } = node;
+        let guarded = tunnel.clone();
+        let watch = self.watch(&guarded, &cluster);
+        let arrives = async {
+            let late = match standing {
+                Standing::NotReady(_) => watch.wait(Instant::now() + LATE, self.recorder).await?,
+                in_time => in_time,
+            };
+            if let Standing::NotReady(why) = late {
                 bail!(
                     "ready: failed to see the Node `{}` Ready within {LATE:?}: {why}",
                     self.facts.id
                 );
             }
+            self.recorder.end(Outcome::Ready, None);
+            self.report().await;
+            std::future::pending().await
+        };
+        tokio::select! {
+            outcome = guard::stay(self.ward(&cluster), tunnel) => outcome,
+            outcome = arrives => outcome,
         }
-        self.recorder.end(Outcome::Ready, None);
-        self.report().await;
-        Ok(())
     }
 }

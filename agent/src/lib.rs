@@ -8,8 +8,11 @@ pub mod config;
 pub mod telemetry;
 pub mod timeline;
 
+mod api_server;
 mod claim;
+mod clock;
 mod facts;
+mod guard;
 mod host;
 mod join;
 mod names;

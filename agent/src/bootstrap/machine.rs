@@ -3,17 +3,21 @@
 use std::path::Path;
 
 use dynk8s_api::Secret;
+use dynk8s_api::claim::Cluster;
 use tokio::time::Instant;
 
+use crate::api_server::ApiServer;
 use crate::claim::{Claimant, Keys, Provisioner};
 use crate::config::Settings;
 use crate::facts::{self, Facts, Imds};
+use crate::guard::Ward;
 use crate::join;
+use crate::ready::Watch;
 use crate::report;
 use crate::state::{self, Kept, State};
 use crate::step::step;
 use crate::timeline::Recorder;
-use crate::tunnel::{self, Tunnel};
+use crate::tunnel::{self, Surroundings, Tunnel};
 use crate::uplink::{self, Uplink};
 
 /// An instance that knows itself.
@@ -69,7 +73,36 @@ impl<'a> Machine<'a> {
 
     pub(super) async fn bring_up(&self, wireguard: &Secret) -> anyhow::Result<Tunnel> {
         let deadline = Instant::now() + self.settings.deadlines.tunnel;
-        tunnel::up(wireguard, &self.uplink, deadline, self.recorder).await
+        let around = Surroundings {
+            uplink: &self.uplink,
+            vpc: &self.facts.vpc,
+            provisioner: self.settings.provisioner.host_str().unwrap_or_default(),
+            skew: self.provisioner.skew(),
+        };
+        tunnel::up(wireguard, around, deadline, self.recorder).await
+    }
+
+    pub(super) fn watch<'b>(&'b self, tunnel: &'b Tunnel, cluster: &'b Cluster) -> Watch<'b> {
+        Watch {
+            facts: &self.facts,
+            api_server: ApiServer {
+                cluster,
+                resolvers: &tunnel.dns,
+            },
+        }
+    }
+
+    pub(super) fn ward<'b>(&'b self, cluster: &'b Cluster) -> Ward<'b> {
+        Ward {
+            facts: &self.facts,
+            imds: &self.imds,
+            keys: &self.keys,
+            provisioner: &self.provisioner,
+            uplink: &self.uplink,
+            recorder: self.recorder,
+            cluster,
+            drain: self.settings.drain,
+        }
     }
 
     /// Takes back what a join did, so that the next claim asks for fresh material.

@@ -1,5 +1,6 @@
 //! The provisioner over HTTPS: sealed requests out, sealed answers or refusals in, both bounded.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use dynk8s_api::claim::{ClaimAnswer, ClaimRequest};
@@ -7,12 +8,13 @@ use dynk8s_api::envelope::{Call, Place, Sealed};
 use dynk8s_api::problem::{self, Problem};
 use dynk8s_api::progress::Progress;
 use dynk8s_api::{InstanceId, MAX_BODY, PrivateKey, PublicKey, claim_path, progress_path};
-use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use jiff::{SignedDuration, Timestamp};
+use reqwest::header::{CONTENT_TYPE, DATE, RETRY_AFTER};
 use reqwest::{Client, Response};
 use url::Url;
 
 use super::proof::Unsignable;
-use crate::facts;
+use crate::{clock, facts};
 
 /// Why a call did not bring what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -53,17 +55,28 @@ pub(crate) struct Provisioner {
     http: Client,
     url: Url,
     key: PublicKey,
+    skew: Cell<Option<SignedDuration>>,
 }
 
 impl Provisioner {
     pub(crate) fn new(http: Client, url: Url, key: PublicKey) -> Self {
-        Self { http, url, key }
+        Self {
+            http,
+            url,
+            key,
+            skew: Cell::new(None),
+        }
     }
 
     /// Host and port, for people.
     pub(crate) fn host(&self) -> String {
         let port = self.url.port_or_known_default().unwrap_or(443);
         format!("{}:{port}", self.url.host_str().unwrap_or_default())
+    }
+
+    /// How far this machine's clock is ahead of the provisioner's, as its last answer told.
+    pub(crate) fn skew(&self) -> Option<SignedDuration> {
+        self.skew.get()
     }
 
     pub(super) async fn claim(
@@ -112,6 +125,10 @@ impl Provisioner {
         let url = self.url.join(path).map_err(|_| Error::Request)?;
         let sent = self.http.post(url).json(sealed).send().await;
         let response = sent.map_err(|source| self.unreachable(source))?;
+        let date = response.headers().get(DATE).and_then(|it| it.to_str().ok());
+        if let Some(ahead) = date.and_then(|it| clock::ahead(it, Timestamp::now())) {
+            self.skew.set(Some(ahead));
+        }
         let status = response.status();
         let refusal = response
             .headers()

@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
+use crate::clock;
 use crate::facts::{Facts, Imds};
 use crate::retry::{self, Failure, Next, Pauses};
 use crate::state::State;
@@ -103,6 +104,14 @@ impl Claimant<'_> {
     }
 
     fn explain(&self, failure: Failure<Error>, within: Duration) -> anyhow::Error {
+        let error = self.explain_refusal(failure, within);
+        match self.provisioner.skew().and_then(clock::explain) {
+            Some(clock) => error.context(format!("failed to claim, perhaps because {clock}")),
+            None => error,
+        }
+    }
+
+    fn explain_refusal(&self, failure: Failure<Error>, within: Duration) -> anyhow::Error {
         let host = self.provisioner.host();
         match failure {
             Failure::Final(error) => {

@@ -35,6 +35,8 @@ pub struct Settings {
     pub on_failure: OnFailure,
     /// How long each step may take.
     pub deadlines: Deadlines,
+    /// Whether pods are evicted when AWS takes a spot instance back.
+    pub drain: bool,
 }
 
 /// What becomes of a machine whose journey failed for good.
@@ -67,7 +69,7 @@ pub struct Deadlines {
 impl Default for Deadlines {
     fn default() -> Self {
         Self {
-            facts: Duration::from_mins(1),
+            facts: Duration::from_mins(2),
             claim: Duration::from_mins(10),
             tunnel: Duration::from_secs(30),
             names: Duration::from_secs(30),

@@ -19,6 +19,7 @@ const KEYS: &[&str] = &[
     "swap",
     "on_failure",
     "deadlines",
+    "guard",
 ];
 
 pub(super) fn settings(text: &str) -> Result<Settings, Vec<Problem>> {
@@ -41,6 +42,7 @@ pub(super) fn settings(text: &str) -> Result<Settings, Vec<Problem>> {
         &[("none", OnFailure::None), ("poweroff", OnFailure::PowerOff)],
     );
     let deadlines = deadlines(&mut reader);
+    let [drain] = reader.flags("guard", "guard.", [("drain", false)]);
     match (provisioner, provisioner_key, reader.problems) {
         (Some(provisioner), Some(provisioner_key), problems) if problems.is_empty() => Ok(Settings {
             provisioner,
@@ -51,6 +53,7 @@ pub(super) fn settings(text: &str) -> Result<Settings, Vec<Problem>> {
             keep_swap: keep_swap.unwrap_or_default(),
             on_failure: on_failure.unwrap_or_default(),
             deadlines,
+            drain,
         }),
         (_, _, problems) => Err(problems),
     }

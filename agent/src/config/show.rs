@@ -34,6 +34,7 @@ impl Settings {
             ("ready", deadlines.ready),
         ];
         lines.extend(named.map(|(name, length)| pair(name, &time(length))));
+        lines.push(format!("\n[guard]\ndrain = {}", self.drain));
         lines.iter().fold(String::new(), |mut text, line| {
             let _infallible = writeln!(text, "{line}");
             text

@@ -21,7 +21,7 @@ impl Credentials {
         parsed
             .filter(|it| !it.access_key_id.is_empty() && !it.token.expose().is_empty())
             .ok_or(Error::Malformed {
-                path: CREDENTIALS,
+                path: CREDENTIALS.to_owned(),
                 fault: "expected AccessKeyId, SecretAccessKey and Token".to_owned(),
             })
     }

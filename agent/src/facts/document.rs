@@ -3,9 +3,13 @@
 use std::net::IpAddr;
 
 use dynk8s_api::InstanceId;
+use ipnet::IpNet;
 use serde::Deserialize;
 
 use super::imds::Error;
+
+/// More networks than a VPC can have.
+const MOST_NETWORKS: usize = 64;
 
 /// What the metadata service says about the instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +25,8 @@ pub(crate) struct Facts {
     pub(crate) mac: Option<String>,
     /// `spot`, `on-demand` and the like.
     pub(crate) lifecycle: Option<String>,
+    /// The VPC's own networks.
+    pub(crate) vpc: Vec<IpNet>,
 }
 
 /// The instance identity document, as far as it is needed.
@@ -38,7 +44,7 @@ struct Document {
 impl Facts {
     pub(super) fn parse(document: &str, mac: Option<String>, lifecycle: Option<String>) -> Result<Self, Error> {
         let malformed = |fault: String| Error::Malformed {
-            path: super::imds::DOCUMENT,
+            path: super::imds::DOCUMENT.to_owned(),
             fault,
         };
         let it: Document = serde_json::from_str(document).map_err(|error| malformed(error.to_string()))?;
@@ -54,8 +60,10 @@ impl Facts {
             ("instanceType", &it.instance_type, is_instance_type(&it.instance_type)),
         ] {
             if !valid {
-                let shown: String = value.chars().take(40).flat_map(char::escape_default).collect();
-                return Err(malformed(format!("`{field}` is not what AWS documents: `{shown}`")));
+                return Err(malformed(format!(
+                    "`{field}` is not what AWS documents: `{}`",
+                    shown(value)
+                )));
             }
         }
         Ok(Self {
@@ -65,15 +73,63 @@ impl Facts {
             region: it.region,
             account: it.account_id,
             address: it.private_ip,
-            mac: mac.map(|it| it.trim_end().to_owned()),
+            // It becomes part of a path.
+            mac: mac.map(|it| it.trim_end().to_owned()).filter(|it| is_mac(it)),
             lifecycle: lifecycle.map(|it| it.trim_end().to_owned()),
+            vpc: Vec::new(),
         })
+    }
+
+    /// What the metadata say must be what the document says, for the document alone is signed.
+    pub(super) fn agree(&self, id: Option<&str>, zone: Option<&str>) -> Result<(), Error> {
+        for (metadata, document) in [(id, self.id.as_str()), (zone, &self.zone)] {
+            if let Some(metadata) = metadata.map(str::trim_end).filter(|it| *it != document) {
+                return Err(Error::Disagree {
+                    metadata: shown(metadata),
+                    document: document.to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether AWS may take the instance back with two minutes' notice.
+    pub(crate) fn is_spot(&self) -> bool {
+        self.lifecycle.as_deref() == Some("spot")
     }
 
     /// The id by which the Cluster Autoscaler knows the Node: with the zone's name, and three slashes.
     pub(crate) fn provider_id(&self) -> String {
         format!("aws:///{}/{}", self.zone, self.id)
     }
+}
+
+/// Lists of networks, one a line.
+pub(super) fn networks(lists: &[Option<String>]) -> Result<Vec<IpNet>, Error> {
+    let lines = lists
+        .iter()
+        .flatten()
+        .flat_map(|it| it.lines())
+        .map(str::trim)
+        .filter(|it| !it.is_empty());
+    let parse = |line: &str| line.parse().map(|it: IpNet| it.trunc());
+    lines
+        .map(|it| {
+            parse(it).map_err(|_| Error::Malformed {
+                path: "vpc-ipv4-cidr-blocks".to_owned(),
+                fault: format!("expected a network, not `{}`", shown(it)),
+            })
+        })
+        .take(MOST_NETWORKS)
+        .collect()
+}
+
+fn shown(value: &str) -> String {
+    value.chars().take(40).flat_map(char::escape_default).collect()
+}
+
+fn is_mac(text: &str) -> bool {
+    text.len() == 17 && text.bytes().all(|it| it.is_ascii_hexdigit() || it == b':')
 }
 
 fn is_account(text: &str) -> bool {
@@ -100,7 +156,7 @@ mod tests {
     use serde_json::{Value, json};
     use test_case::test_case;
 
-    use super::Facts;
+    use super::{Facts, networks};
 
     fn document() -> Value {
         json!({
@@ -134,5 +190,32 @@ mod tests {
         document[field] = json!(value);
         let error = Facts::parse(&document.to_string(), None, None).unwrap_err().to_string();
         assert!(error.contains("instance-identity/document"), "{error}");
+    }
+
+    #[test_case(None, None, true; "nothing to compare")]
+    #[test_case(Some("i-0123456789abcdef0\n"), Some("eu-central-1a"), true; "the same")]
+    #[test_case(Some("i-0123456789abcdef1"), None, false; "another instance")]
+    #[test_case(None, Some("eu-central-1b"), false; "another zone")]
+    fn must_agree_with_the_metadata(id: Option<&str>, zone: Option<&str>, expected: bool) {
+        let facts = Facts::parse(&document().to_string(), None, None).unwrap();
+        assert_eq!(facts.agree(id, zone).is_ok(), expected);
+    }
+
+    #[test_case("0a:ff:00:00:00:01", true; "a card")]
+    #[test_case("../../latest/user-data", false; "a path")]
+    #[test_case("", false; "nothing")]
+    fn takes_for_a_card_what_is_one(mac: &str, expected: bool) {
+        let facts = Facts::parse(&document().to_string(), Some(mac.to_owned()), None).unwrap();
+        assert_eq!(facts.mac.is_some(), expected);
+    }
+
+    #[test_case(&[], Some(&[]); "no list")]
+    #[test_case(&["172.31.0.0/16\n100.64.0.0/16\n", "2001:db8::/56"], Some(&["172.31.0.0/16", "100.64.0.0/16", "2001:db8::/56"]); "both families")]
+    #[test_case(&["172.31.9.9/16"], Some(&["172.31.0.0/16"]); "host bits")]
+    #[test_case(&["<html>"], None; "something else")]
+    fn reads_the_networks_of_the_vpc(lists: &[&str], expected: Option<&[&str]>) {
+        let lists: Vec<_> = lists.iter().map(|it| Some((*it).to_owned())).collect();
+        let expected = expected.map(|it| it.iter().map(|it| it.parse().unwrap()).collect::<Vec<_>>());
+        assert_eq!(networks(&lists).ok(), expected);
     }
 }

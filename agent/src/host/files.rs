@@ -44,6 +44,14 @@ pub(crate) fn write_if_changed(path: &Path, content: &[u8], mode: u32) -> anyhow
     write(path, content, mode).map(|()| true)
 }
 
+/// Writes a setting of the kernel's, a file below /proc/sys, unless it says so already.
+pub(crate) fn write_setting(path: &Path, value: &str) -> anyhow::Result<()> {
+    if read(path)?.is_some_and(|it| it.trim() == value) {
+        return Ok(());
+    }
+    fs::write(path, value).with_context(|| format!("failed to write `{}`", path.display()))
+}
+
 /// Points a symbolic link elsewhere in one step.
 pub(crate) fn relink(path: &Path, target: &Path) -> anyhow::Result<()> {
     let link = || -> io::Result<()> {
@@ -117,7 +125,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
 
-    use super::{PRIVATE, read, relink, remove, write, write_if_changed};
+    use super::{PRIVATE, read, relink, remove, write, write_if_changed, write_setting};
 
     #[test]
     fn writes_whole_files_with_their_mode_and_leaves_nothing_beside() {
@@ -170,6 +178,18 @@ mod tests {
         write(&path, b"old", PRIVATE).unwrap();
         relink(&path, Path::new("/run/target")).unwrap();
         assert_eq!(path.read_link().unwrap(), Path::new("/run/target"));
+    }
+
+    #[test]
+    fn writes_a_setting_in_its_place_and_only_if_it_differs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("src_valid_mark");
+        std::fs::write(&path, "0\n").unwrap();
+        write_setting(&path, "1").unwrap();
+        assert_eq!(read(&path).unwrap().as_deref(), Some("1"));
+        std::fs::write(&path, "1\n").unwrap();
+        write_setting(&path, "1").unwrap();
+        assert_eq!(read(&path).unwrap().as_deref(), Some("1\n"), "left alone");
     }
 
     #[test]

@@ -4,3 +4,4 @@ pub(crate) mod command;
 pub(crate) mod files;
 pub(crate) mod lock;
 pub(crate) mod service;
+pub(crate) mod watch;

@@ -47,14 +47,20 @@ pub(crate) fn status(text: &str) {
     notify(&[NotifyState::Status(text)]);
 }
 
-/// Asks for time as long as it is polled: starting takes as long as AWS, an operator or a cluster need.
+/// Says that this is alive as long as it is polled, and asks for time: starting takes as long as AWS, an operator or a
+/// cluster need.
 pub(crate) async fn keep_starting() -> Infallible {
     let micros = u32::try_from(PATIENCE.as_micros()).unwrap_or(u32::MAX);
     let mut ticks = tokio::time::interval(STARTING);
     loop {
         ticks.tick().await;
-        notify(&[NotifyState::ExtendTimeoutUsec(micros)]);
+        notify(&[NotifyState::ExtendTimeoutUsec(micros), NotifyState::Watchdog]);
     }
+}
+
+/// Feeds the watchdog.
+pub(crate) fn alive() {
+    notify(&[NotifyState::Watchdog]);
 }
 
 /// Lets the units that are ordered after this one start, the kubelet's among them.
@@ -65,18 +71,6 @@ pub(crate) fn ready() {
 fn notify(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
         tracing::debug!("failed to notify the service manager: {error}");
-    }
-}
-
-/// Feeds the watchdog, if the unit has one, for as long as it is polled.
-pub(crate) async fn feed_watchdog() {
-    let Some(period) = sd_notify::watchdog_enabled() else {
-        return std::future::pending().await;
-    };
-    let mut ticks = tokio::time::interval(period / 2);
-    loop {
-        ticks.tick().await;
-        notify(&[NotifyState::Watchdog]);
     }
 }
 

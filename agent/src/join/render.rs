@@ -224,6 +224,7 @@ pub(super) mod tests {
             address: None,
             mac: None,
             lifecycle: None,
+            vpc: Vec::new(),
         }
     }
 

@@ -28,6 +28,9 @@ use plan::{Etc, Found, RESOLVED_FILES, Way};
 /// The kubelet's resolver file: our own, so that no manager of the host's can touch it.
 pub(crate) const KUBELET_FILE: &str = "/etc/dynk8s/resolv.conf";
 
+/// The folders of all files that tell resolvers.
+pub(crate) const FOLDERS: &[&str] = &["/etc", "/etc/dynk8s", "/run/systemd/resolve"];
+
 const HOST_FILE: &str = "/etc/resolv.conf";
 const RESOLVED_FILE: &str = "/run/systemd/resolve/resolv.conf";
 const HOSTS_FILE: &str = "/etc/hosts";
@@ -48,8 +51,24 @@ pub(crate) async fn switch(
     deadline: Instant,
     recorder: &Recorder,
 ) -> anyhow::Result<Names> {
+    prove::prove(render::first_servers(&tunnel.dns), cluster, deadline, recorder).await?;
+    set(tunnel, id).await
+}
+
+/// Whether all files name the on-premises resolvers, and no others.
+pub(crate) fn check(tunnel: &Tunnel) -> anyhow::Result<()> {
     let servers = render::first_servers(&tunnel.dns);
-    prove::prove(servers, cluster, deadline, recorder).await?;
+    [KUBELET_FILE, HOST_FILE, RESOLVED_FILE]
+        .into_iter()
+        .map(Path::new)
+        // Where systemd-resolved does not run, it has no file.
+        .filter(|it| *it != Path::new(RESOLVED_FILE) || it.exists())
+        .try_for_each(|it| lists_only(it, servers))
+}
+
+/// Makes the on-premises resolvers the only ones, and reads back that they are.
+pub(crate) async fn set(tunnel: &Tunnel, id: &InstanceId) -> anyhow::Result<Names> {
+    let servers = render::first_servers(&tunnel.dns);
     let text = render::resolv_conf(servers, &tunnel.search);
     files::public_folder(Path::new("/etc/dynk8s"))?;
     files::write_if_changed(Path::new(KUBELET_FILE), text.as_bytes(), files::PUBLIC)?;

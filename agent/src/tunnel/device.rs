@@ -1,19 +1,20 @@
-//! The WireGuard device: keys and peers, in the kernel. Its crate prints keys under `Debug`, so none of its types is
-//! ever printed, and keys become its own type on the last line.
+//! The WireGuard device: keys and peers. Its crate prints keys under `Debug`, so none of its types is ever printed, and keys
+//! become its own type on the last line.
 
+mod difference;
+
+use std::fmt;
 use std::io;
-use std::path::Path;
+use std::net::SocketAddr;
 use std::time::SystemTime;
 
 use anyhow::Context as _;
-use ipnet::IpNet;
-use tracing::{info, warn};
-use wireguard_control::{Backend, Device, DeviceUpdate, InterfaceName, Key, PeerConfig, PeerConfigBuilder};
+use dynk8s_api::wireguard;
+use tracing::info;
+use wireguard_control::{Backend, Device, DeviceUpdate, InterfaceName, Key, PeerConfigBuilder};
 
-use super::plan::{INTERFACE, PeerPlan, Plan};
-
-/// The program that carries WireGuard where the kernel does not: a laboratory's way, for it would die with the unit.
-const USERSPACE: &str = "wireguard-go";
+use super::plan::{INTERFACE, Plan};
+use difference::{Change, Found, difference};
 
 /// A device that is as planned.
 #[derive(Clone, Copy)]
@@ -22,32 +23,35 @@ pub(super) struct Applied {
     backend: Backend,
 }
 
-/// Makes the device, or what is wrong with the one that is there, as planned. A right one is left alone, for applying
-/// the same again would end its sessions.
+/// What the device knows about a peer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PeerState {
+    pub(super) public_key: wireguard::Key,
+    pub(super) endpoint: Option<SocketAddr>,
+    pub(super) handshake: Option<SystemTime>,
+    pub(super) received: u64,
+}
+
+/// Makes the device, or what is wrong with the one that is there, as planned. What is right is left alone, for a session
+/// that is set up again costs a handshake. Only the kernel's devices are made; one that is there already may have another
+/// carrier.
 pub(super) fn apply(plan: &Plan) -> anyhow::Result<Applied> {
     let name: InterfaceName = INTERFACE.parse().context("failed to name the interface")?;
-    for backend in [Backend::Userspace, Backend::Kernel] {
+    for backend in [Backend::Kernel, Backend::Userspace] {
         if let Ok(device) = Device::get(&name, backend) {
-            if !is_as_planned(&device, plan) {
+            let changes = difference(&device.into(), plan);
+            if !changes.is_empty() {
                 info!("the interface `{INTERFACE}` is there but not as it should be; setting it right");
-                set(&name, plan, backend)?;
+                update(&changes, plan)?
+                    .apply(&name, backend)
+                    .with_context(|| format!("failed to configure the interface `{INTERFACE}`"))?;
             }
             return Ok(Applied { name, backend });
         }
     }
-    match update(plan)?.apply(&name, Backend::Kernel) {
-        Ok(()) => Ok(Applied {
-            name,
-            backend: Backend::Kernel,
-        }),
-        Err(error) if error.kind() == io::ErrorKind::Unsupported && is_in_path(USERSPACE) => {
-            warn!(
-                "this kernel has no WireGuard; taking `{USERSPACE}`, which is for laboratories and not for production"
-            );
-            let backend = Backend::Userspace;
-            set(&name, plan, backend)?;
-            Ok(Applied { name, backend })
-        }
+    let backend = Backend::Kernel;
+    match update(&difference(&Found::default(), plan), plan)?.apply(&name, backend) {
+        Ok(()) => Ok(Applied { name, backend }),
         Err(error) if error.kind() == io::ErrorKind::Unsupported => Err(error).context(
             "failed to create the interface: this kernel has no WireGuard (load or build its module `wireguard`)",
         ),
@@ -56,90 +60,72 @@ pub(super) fn apply(plan: &Plan) -> anyhow::Result<Applied> {
 }
 
 impl Applied {
-    /// When a peer last answered.
-    pub(super) fn last_handshake(&self) -> anyhow::Result<Option<SystemTime>> {
+    pub(super) fn peers(&self) -> anyhow::Result<Vec<PeerState>> {
         let device = Device::get(&self.name, self.backend)
             .with_context(|| format!("failed to read the interface `{INTERFACE}`"))?;
-        Ok(device
-            .peers
-            .iter()
-            .filter_map(|peer| peer.stats.last_handshake_time)
-            .max())
+        let peers = device.peers.iter().filter_map(|peer| {
+            Some(PeerState {
+                public_key: wireguard::Key::from_base64(&peer.config.public_key.to_base64())?,
+                endpoint: peer.config.endpoint,
+                handshake: peer.stats.last_handshake_time,
+                received: peer.stats.rx_bytes,
+            })
+        });
+        Ok(peers.collect())
+    }
+
+    /// When a peer last answered.
+    pub(super) fn last_handshake(&self) -> anyhow::Result<Option<SystemTime>> {
+        Ok(self.peers()?.iter().filter_map(|it| it.handshake).max())
+    }
+
+    /// Tells the device that a peer is elsewhere.
+    pub(super) fn move_peer(&self, peer: wireguard::Key, endpoint: SocketAddr) -> anyhow::Result<()> {
+        let moved = PeerConfigBuilder::new(&Key(*peer.as_bytes())).set_endpoint(endpoint);
+        DeviceUpdate::new()
+            .add_peer(moved)
+            .apply(&self.name, self.backend)
+            .with_context(|| format!("failed to let the peer {peer} be at {endpoint}"))
     }
 }
 
-fn set(name: &InterfaceName, plan: &Plan, backend: Backend) -> anyhow::Result<()> {
-    update(plan)?
-        .apply(name, backend)
-        .with_context(|| format!("failed to configure the interface `{INTERFACE}`"))
+impl fmt::Debug for Applied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(INTERFACE)
+    }
 }
 
-fn update(plan: &Plan) -> anyhow::Result<DeviceUpdate> {
-    let mut update = DeviceUpdate::new()
-        .set_private_key(key(plan.private_key.expose())?)
-        .set_fwmark(plan.fwmark.unwrap_or(0))
-        .replace_peers();
-    if let Some(port) = plan.listen_port {
-        update = update.set_listen_port(port);
-    }
-    for peer in &plan.peers {
-        update = update.add_peer(builder(peer)?);
+fn update(changes: &[Change<'_>], plan: &Plan) -> anyhow::Result<DeviceUpdate> {
+    let mut update = DeviceUpdate::new();
+    for change in changes {
+        update = match change {
+            Change::PrivateKey => update.set_private_key(key(plan.private_key.expose())?),
+            Change::Mark => update.set_fwmark(plan.fwmark.unwrap_or(0)),
+            Change::Port(port) => update.set_listen_port(*port),
+            Change::Remove(peer) => update.remove_peer_by_key(&Key(*peer)),
+            Change::Move(peer, endpoint) => {
+                update.add_peer(PeerConfigBuilder::new(&Key(*peer.as_bytes())).set_endpoint(*endpoint))
+            }
+            Change::Set(peer, endpoint) => {
+                let mut builder = PeerConfigBuilder::new(&Key(*peer.public_key.as_bytes()))
+                    .set_persistent_keepalive_interval(peer.keepalive)
+                    .replace_allowed_ips();
+                builder = match &peer.preshared_key {
+                    Some(preshared) => builder.set_preshared_key(key(preshared.expose())?),
+                    None => builder.unset_preshared_key(),
+                };
+                if let Some(endpoint) = endpoint {
+                    builder = builder.set_endpoint(*endpoint);
+                }
+                update.add_peer(peer.allowed_ips.iter().fold(builder, |builder, net| {
+                    builder.add_allowed_ip(net.addr(), net.prefix_len())
+                }))
+            }
+        };
     }
     Ok(update)
 }
 
-fn builder(peer: &PeerPlan) -> anyhow::Result<PeerConfigBuilder> {
-    let mut builder = PeerConfigBuilder::new(&Key(*peer.public_key.as_bytes()))
-        .set_persistent_keepalive_interval(peer.keepalive)
-        .replace_allowed_ips();
-    if let Some(preshared) = &peer.preshared_key {
-        builder = builder.set_preshared_key(key(preshared.expose())?);
-    }
-    if let Some(endpoint) = peer.endpoint {
-        builder = builder.set_endpoint(endpoint);
-    }
-    Ok(peer.allowed_ips.iter().fold(builder, |builder, net| {
-        builder.add_allowed_ip(net.addr(), net.prefix_len())
-    }))
-}
-
 fn key(text: &str) -> anyhow::Result<Key> {
     Key::from_base64(text).map_err(|_| anyhow::anyhow!("failed to read a key of the WireGuard configuration"))
-}
-
-fn is_as_planned(device: &Device, plan: &Plan) -> bool {
-    let Ok(private_key) = key(plan.private_key.expose()) else {
-        return false;
-    };
-    device.private_key == Some(private_key)
-        && device.fwmark.unwrap_or(0) == plan.fwmark.unwrap_or(0)
-        && plan.listen_port.is_none_or(|port| device.listen_port == Some(port))
-        && device.peers.len() == plan.peers.len()
-        && plan
-            .peers
-            .iter()
-            .all(|planned| device.peers.iter().any(|it| is_peer(&it.config, planned)))
-}
-
-fn is_peer(peer: &PeerConfig, planned: &PeerPlan) -> bool {
-    let preshared = planned.preshared_key.as_ref().and_then(|it| key(it.expose()).ok());
-    let networks = |mut list: Vec<IpNet>| {
-        list.sort_unstable();
-        list.dedup();
-        list
-    };
-    let there = peer
-        .allowed_ips
-        .iter()
-        .filter_map(|it| IpNet::new(it.address, it.cidr).ok());
-    peer.public_key.as_bytes() == planned.public_key.as_bytes()
-        && peer.preshared_key.clone().filter(|it| *it != Key::zero()) == preshared
-        && peer.endpoint == planned.endpoint
-        && peer.persistent_keepalive_interval.unwrap_or(0) == planned.keepalive
-        && networks(there.collect()) == networks(planned.allowed_ips.clone())
-}
-
-fn is_in_path(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder: std::path::PathBuf| Path::new(&folder).join(program).is_file())
 }

@@ -1,11 +1,12 @@
 //! What netlink's messages say.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
+use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::packet_route::address::{AddressAttribute, AddressMessage};
 use rtnetlink::packet_route::link::{LinkAttribute, LinkMessage};
-use rtnetlink::packet_route::route::{RouteAddress, RouteAttribute, RouteMessage};
+use rtnetlink::packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteVia};
 
 pub(super) fn is_link_local(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(it) if it.is_unicast_link_local())
@@ -63,18 +64,30 @@ pub(super) fn metric(route: &RouteMessage) -> u32 {
     metric.unwrap_or(0)
 }
 
-pub(super) fn gateway(route: &RouteMessage) -> bool {
-    route
-        .attributes
-        .iter()
-        .any(|it| matches!(it, RouteAttribute::Gateway(_) | RouteAttribute::Via(_)))
+/// Where a route hands its packets to, where that is another machine.
+pub(super) fn gateway(route: &RouteMessage) -> Option<IpAddr> {
+    route.attributes.iter().find_map(|it| match it {
+        RouteAttribute::Gateway(RouteAddress::Inet(it)) | RouteAttribute::Via(RouteVia::Inet(it)) => {
+            Some(IpAddr::V4(*it))
+        }
+        RouteAttribute::Gateway(RouteAddress::Inet6(it)) | RouteAttribute::Via(RouteVia::Inet6(it)) => {
+            Some(IpAddr::V6(*it))
+        }
+        _ => None,
+    })
 }
 
+/// A default route does not say where it leads.
 pub(super) fn destination(route: &RouteMessage) -> Option<IpNet> {
     let address = route.attributes.iter().find_map(|it| match it {
         RouteAttribute::Destination(RouteAddress::Inet(it)) => Some(IpAddr::V4(*it)),
         RouteAttribute::Destination(RouteAddress::Inet6(it)) => Some(IpAddr::V6(*it)),
         _ => None,
-    })?;
-    IpNet::new(address, route.header.destination_prefix_length).ok()
+    });
+    let everything = || match route.header.address_family {
+        AddressFamily::Inet => Some(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+        AddressFamily::Inet6 => Some(IpAddr::V6(Ipv6Addr::UNSPECIFIED)),
+        _ => None,
+    };
+    IpNet::new(address.or_else(everything)?, route.header.destination_prefix_length).ok()
 }

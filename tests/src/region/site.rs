@@ -14,6 +14,7 @@ use crate::host::containment::SCRATCH;
 use crate::host::process::Process;
 use crate::host::room::Room;
 use crate::stand_in::{self, Failure};
+use crate::topology::user_space;
 use crate::topology::vpc::Host;
 
 const AGENT: &str = "/usr/bin/dynk8s-agent";
@@ -30,6 +31,8 @@ const NOT_OURS: [&str; 5] = [
 #[derive(Debug)]
 pub struct Site {
     agent: Option<Process>,
+    /// Carries the tunnel's interface, where the kernel does not; like the kernel, it outlives the agent.
+    _carrier: Option<Process>,
     pub room: Room,
     host: Host,
     log: PathBuf,
@@ -53,8 +56,16 @@ impl Region {
         room.write("/etc/dynk8s/ca.pem", self.authority.pem(), 0o644)?;
         stand_in::install(&room, &self.product.stand_in, self.control_plane.version())?;
         let log = Path::new(SCRATCH).join(format!("agent-{}.log", instance.id));
+        let carrier = if self.topology.premises.gateway.is_in_user_space() {
+            let log = Path::new(SCRATCH).join(format!("wireguard-go-{}.log", instance.id));
+            let connects = |socket: &Path| room.run(|| user_space::connect(socket))?;
+            Some(user_space::carry("dynk8s", &log, &room.spawner(), connects)?)
+        } else {
+            None
+        };
         Ok(Site {
             agent: None,
+            _carrier: carrier,
             room,
             host,
             log,
@@ -86,6 +97,15 @@ impl Site {
             exit_code: 1,
         };
         stand_in::fail_next_join(&self.room, &failure)
+    }
+
+    /// The agent's process.
+    pub fn process(&self) -> anyhow::Result<u32> {
+        let agent = self
+            .agent
+            .as_ref()
+            .context("failed to find an agent that was not started")?;
+        Ok(agent.id())
     }
 
     /// All that the agent has said so far.

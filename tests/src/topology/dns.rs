@@ -8,6 +8,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::host::containment::SCRATCH;
 use crate::host::namespace::Namespace;
@@ -19,6 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Dnsmasq {
     log: PathBuf,
+    names: PathBuf,
     reservations: PathBuf,
     process: Process,
 }
@@ -48,11 +51,9 @@ impl Dnsmasq {
         ]);
         command.arg("--address=/#/");
         command.args(addresses.iter().map(|address| format!("--listen-address={address}")));
-        command.args(
-            names
-                .iter()
-                .map(|(name, address)| format!("--host-record={name},{address}")),
-        );
+        let hosts = home.join("names");
+        write_names(&hosts, names)?;
+        command.arg(format!("--addn-hosts={}", hosts.display()));
         command.arg(format!("--dhcp-leasefile={}", home.join("leases").display()));
         command.arg(format!("--dhcp-hostsdir={}", reservations.display()));
         command.args(extra);
@@ -60,6 +61,7 @@ impl Dnsmasq {
             .context("failed to start dnsmasq: install Debian's `dnsmasq-base`")?;
         let mut server = Self {
             log,
+            names: hosts,
             reservations,
             process,
         };
@@ -70,6 +72,13 @@ impl Dnsmasq {
     /// What it was asked and what it answered, one line each.
     pub fn log(&self) -> anyhow::Result<String> {
         fs::read_to_string(&self.log).with_context(|| format!("failed to read `{}`", self.log.display()))
+    }
+
+    /// Serves these names from now on, in place of all others.
+    pub(super) fn rename(&self, names: &[(&str, Ipv4Addr)]) -> anyhow::Result<()> {
+        write_names(&self.names, names)?;
+        let server = Pid::from_raw(i32::try_from(self.process.id())?);
+        kill(server, Signal::SIGHUP).context("failed to let dnsmasq read its names again")
     }
 
     /// Keeps an address for a network card.
@@ -92,4 +101,9 @@ impl Dnsmasq {
         }
         Ok(())
     }
+}
+
+fn write_names(file: &Path, names: &[(&str, Ipv4Addr)]) -> anyhow::Result<()> {
+    let lines = names.iter().map(|(name, address)| format!("{address} {name}\n"));
+    fs::write(file, lines.collect::<String>()).with_context(|| format!("failed to write `{}`", file.display()))
 }

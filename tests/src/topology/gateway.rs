@@ -1,13 +1,11 @@
 //! The WireGuard gateway: the kernel's where the host has it, else `wireguard-go`.
 
 use std::fmt;
-use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::thread::sleep;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 
@@ -15,13 +13,13 @@ use super::addresses::{
     GATEWAY_NAME, PREMISES_DOMAIN, PREMISES_GATEWAY, PREMISES_NETWORK, TUNNEL_GATEWAY, TUNNEL_MTU, TUNNEL_NETWORK,
     TUNNEL_PORT,
 };
+use super::user_space;
 use crate::host::command;
 use crate::host::containment::SCRATCH;
 use crate::host::namespace::Namespace;
 use crate::host::process::Process;
 
 const DEVICE: &str = "gateway";
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The gateway on the premises.
 #[derive(Debug)]
@@ -64,7 +62,13 @@ impl Gateway {
         let process = if namespace.ip(&format!("link add {DEVICE} type wireguard")).is_ok() {
             None
         } else {
-            Some(in_user_space(&namespace)?)
+            let log = Path::new(SCRATCH).join("wireguard-go.log");
+            Some(user_space::carry(
+                DEVICE,
+                &log,
+                &namespace.spawner(),
+                user_space::connect,
+            )?)
         };
         let keys = KeyPair::generate()?;
         let gateway = Self {
@@ -189,30 +193,6 @@ impl Tunnel {
             keys.private
         )
     }
-}
-
-fn in_user_space(namespace: &Namespace) -> anyhow::Result<Process> {
-    let sockets = Path::new("/var/run/wireguard");
-    fs::create_dir_all(sockets).with_context(|| format!("failed to create `{}`", sockets.display()))?;
-    let mut command = Command::new("wireguard-go");
-    command.args(["--foreground", DEVICE]);
-    let log = Path::new(SCRATCH).join("wireguard-go.log");
-    let mut process = Process::start(command, &log, &namespace.spawner())
-        .context("the kernel has no WireGuard and there is no `wireguard-go`: install Debian's package of that name")?;
-    let socket = sockets.join(DEVICE).with_extension("sock");
-    let deadline = Instant::now() + PATIENCE;
-    while !socket.exists() {
-        process.check()?;
-        if Instant::now() > deadline {
-            bail!(
-                "failed to see `{}` appear within {PATIENCE:?}: see `{}`",
-                socket.display(),
-                log.display()
-            );
-        }
-        sleep(Duration::from_millis(10));
-    }
-    Ok(process)
 }
 
 /// One line of `wg show DEVICE dump`.

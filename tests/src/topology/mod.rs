@@ -7,6 +7,7 @@ pub mod gateway;
 pub mod internet;
 pub mod premises;
 pub mod segment;
+pub mod user_space;
 pub mod vpc;
 
 use self::internet::Internet;

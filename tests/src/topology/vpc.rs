@@ -4,9 +4,10 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use super::addresses::{
-    IMDS, LINK_LOCAL_RESOLVER, PUBLIC_NAMES, VPC_DOMAIN, VPC_FIRST_INSTANCE, VPC_LAST_INSTANCE, VPC_NETMASK,
-    VPC_PREFIX, VPC_PUBLIC, VPC_RESOLVER, VPC_ROUTER,
+    GATEWAY_NAME, IMDS, LINK_LOCAL_RESOLVER, PUBLIC_NAMES, VPC_DOMAIN, VPC_FIRST_INSTANCE, VPC_LAST_INSTANCE,
+    VPC_NETMASK, VPC_PREFIX, VPC_PUBLIC, VPC_RESOLVER, VPC_ROUTER,
 };
+use super::blockade::Blockade;
 use super::dns::Dnsmasq;
 use super::internet::Internet;
 use super::segment::Segment;
@@ -59,6 +60,19 @@ impl Vpc {
     /// Where the metadata service listens, and where virtual machines are started.
     pub fn namespace(&self) -> &Arc<Namespace> {
         self.subnet.namespace()
+    }
+
+    /// Lets the gateway's name lead to this address; the resolver of the premises is not told.
+    pub fn move_gateway(&self, address: Ipv4Addr) -> anyhow::Result<()> {
+        let moved = |name| if name == GATEWAY_NAME { Some(address) } else { None };
+        let names = PUBLIC_NAMES.map(|(name, address)| (name, moved(name).unwrap_or(address)));
+        self.dnsmasq.rename(&names)
+    }
+
+    /// Lets packets of the tunnel that are longer than this get lost, both ways: a black hole.
+    pub fn lose_long_packets(&self, longest: u16) -> anyhow::Result<Blockade> {
+        let expression = format!("meta l4proto udp ip length > {longest}");
+        Blockade::raise(self.namespace().clone(), &expression)
     }
 
     /// What the resolver and the DHCP server did.

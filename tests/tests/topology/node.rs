@@ -2,11 +2,9 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use dynk8s_lab::host::command;
@@ -17,6 +15,7 @@ use dynk8s_lab::host::room::Room;
 use dynk8s_lab::topology::Topology;
 use dynk8s_lab::topology::addresses::{PREMISES_NETWORK, TUNNEL_MTU, VPC_FIRST_INSTANCE};
 use dynk8s_lab::topology::gateway::Tunnel;
+use dynk8s_lab::topology::user_space;
 use dynk8s_lab::topology::vpc::Host;
 
 pub(crate) const MAC: &str = "02:64:ac:1f:00:0a";
@@ -51,7 +50,9 @@ impl Node {
 
     pub(crate) fn bring_up(&self, tunnel: &Tunnel) -> anyhow::Result<Up<'_>> {
         let process = if self.in_user_space {
-            Some(self.start_in_user_space()?)
+            let log = Path::new(SCRATCH).join("wireguard-go-of-the-node.log");
+            let connects = |socket: &Path| self.room.run(|| user_space::connect(socket))?;
+            Some(user_space::carry(DEVICE, &log, &self.room.spawner(), connects)?)
         } else {
             self.host
                 .namespace()
@@ -71,22 +72,6 @@ impl Node {
             tunnel.address
         ))?;
         Ok(up)
-    }
-
-    fn start_in_user_space(&self) -> anyhow::Result<Process> {
-        let mut command = Command::new("wireguard-go");
-        command.args(["--foreground", DEVICE]);
-        let log = Path::new(SCRATCH).join("wireguard-go-of-the-node.log");
-        let mut process = Process::start(command, &log, &self.room.spawner())?;
-        let end = Instant::now() + Duration::from_secs(10);
-        let socket = format!("/var/run/wireguard/{DEVICE}.sock");
-        // That it is there is not enough: one that was killed leaves it behind.
-        while self.room.run(|| UnixStream::connect(&socket))?.is_err() {
-            process.check()?;
-            ensure!(Instant::now() < end, "no wireguard-go; {}", process.last_lines(20));
-            sleep(Duration::from_millis(10));
-        }
-        Ok(process)
     }
 }
 

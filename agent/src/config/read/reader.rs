@@ -105,6 +105,31 @@ impl<'a> Reader<'a> {
         lengths
     }
 
+    /// Truth values in a table of their own, each with what holds where it is absent.
+    pub(super) fn flags<const N: usize>(
+        &mut self,
+        key: &str,
+        prefix: &'static str,
+        defaults: [(&str, bool); N],
+    ) -> [bool; N] {
+        let names = defaults.map(|(name, _)| name);
+        let Some(mut inner) = self.table(key, prefix, &names) else {
+            return defaults.map(|(_, flag)| flag);
+        };
+        let flags = defaults.map(|(name, flag)| inner.flag(name).unwrap_or(flag));
+        self.problems.append(&mut inner.problems);
+        flags
+    }
+
+    fn flag(&mut self, key: &str) -> Option<bool> {
+        let value = self.value(key)?;
+        if let DeValue::Boolean(flag) = value.get_ref() {
+            return Some(*flag);
+        }
+        self.complain(key, value, "must be true or false".to_owned());
+        None
+    }
+
     fn table(&mut self, key: &str, prefix: &'static str, known: &[&str]) -> Option<Self> {
         let value = self.value(key)?;
         if let DeValue::Table(table) = value.get_ref() {

@@ -19,18 +19,21 @@ fn reads_the_least_that_is_needed() {
     assert_eq!(it.provisioner.as_str(), "https://dynk8s.example.com/");
     assert_eq!((it.ca_file, it.cri_socket), (None, None));
     assert_eq!(it.deadlines.claim, Duration::from_mins(10));
+    assert!(!it.drain);
 }
 
 #[test]
 fn reads_everything() {
     let text = format!(
-        "{GOOD}\nca_file = \"/etc/ca.pem\"\ncri_socket = \"unix:///run/x.sock\"\n[deadlines]\nclaim = \"90s\"\njoin = \"15m\""
+        "{GOOD}\nca_file = \"/etc/ca.pem\"\ncri_socket = \"unix:///run/x.sock\"\n[deadlines]\nclaim = \"90s\"\njoin = \"15m\"\n\
+         [guard]\ndrain = true"
     );
     let it = settings(&text).unwrap();
     assert_eq!(it.ca_file.unwrap().to_str(), Some("/etc/ca.pem"));
     assert_eq!(it.cri_socket.as_deref(), Some("unix:///run/x.sock"));
     assert_eq!(it.deadlines.claim, Duration::from_secs(90));
     assert_eq!(it.deadlines.join, Duration::from_mins(15));
+    assert!(it.drain);
 }
 
 #[test]
@@ -85,6 +88,9 @@ fn names_every_line_that_is_not_toml() {
 #[test_case("deadlines = { join = \"0s\" }", "between 1s and 1h"; "no time at all")]
 #[test_case("deadlines = { join = \"-5m\" }", "between 1s and 1h"; "negative time")]
 #[test_case("deadlines = { join = 5 }", "must be a string"; "a bare number")]
+#[test_case("guard = { drain = \"yes\" }", "must be true or false"; "no truth value")]
+#[test_case("guard = { drian = true }", "did you mean `drain`"; "a misspelt key of the guard")]
+#[test_case("guard = true", "must be a table"; "no table for the guard")]
 #[test_case("completely_different = 1", "known are provisioner"; "nothing near")]
 #[test_case("proxy = \"socks5://u:hunter2@a.example\"", "line 1: `proxy` must be a URL as in"; "a proxy of another kind")]
 #[test_case("swap = \"maybe\"", "must be \"off\" or \"keep\""; "swap neither off nor kept")]
