@@ -1,8 +1,9 @@
 //! Reading what a stranger sends.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Bytes;
+use axum::body::{Bytes, HttpBody as _};
 use axum::extract::{FromRequest as _, Request};
 use axum::http::StatusCode;
 use dynk8s_api::envelope::{Call, Place, Sealed};
@@ -12,15 +13,30 @@ use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
 use super::problem::Refusal;
+use super::server::Guest;
 
 /// How long a body may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Bodies of SNS and of agents are shorter. Of longer ones there may be only so many at a time, also of those that do not
+/// tell their length.
+const LARGE: u64 = 16 * 1024;
+
 /// The body, at most as long as its route allows; what is longer is not read to its end.
 pub(super) async fn read(request: Request) -> Result<Bytes, Refusal> {
     let malformed = |text| Refusal::new(Reason::Malformed, text);
+    let guest = request.extensions().get::<Arc<Guest>>().cloned();
+    let large = request.body().size_hint().upper().is_none_or(|it| it > LARGE);
+    if large && guest.as_ref().is_some_and(|it| !it.may_send_much()) {
+        return Err(Refusal::new(Reason::Busy, "too many large bodies are being sent"));
+    }
     match timeout(PATIENCE, Bytes::from_request(request, &())).await {
-        Ok(Ok(body)) => Ok(body),
+        Ok(Ok(body)) => {
+            if let Some(guest) = guest {
+                guest.served();
+            }
+            Ok(body)
+        }
         Ok(Err(rejection)) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
             Err(malformed("the body is too long").with_status(StatusCode::PAYLOAD_TOO_LARGE))
         }

@@ -3,6 +3,7 @@
 mod body;
 mod claim;
 pub mod health;
+mod predecessor;
 mod problem;
 mod progress;
 pub mod server;
@@ -16,7 +17,7 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::routing::{get, post};
 use dynk8s_api::PrivateKey;
 
 use self::problem::Refusal;
@@ -48,6 +49,8 @@ pub fn router(shared: Arc<Shared>) -> Router {
     workers
         .merge(sns)
         .with_state(shared)
+        .route("/wireguard/config/{id}", get(predecessor::gone))
+        .route("/kubeadm/kubeconfig/{id}", get(predecessor::gone))
         .fallback(unknown)
         .method_not_allowed_fallback(not_allowed)
 }
@@ -57,5 +60,5 @@ async fn unknown(_: Request) -> Response {
 }
 
 async fn not_allowed(_: Request) -> Response {
-    Refusal::plain(StatusCode::METHOD_NOT_ALLOWED, "only POST is answered here").into_response()
+    Refusal::plain(StatusCode::METHOD_NOT_ALLOWED, "the resource does not know this method").into_response()
 }

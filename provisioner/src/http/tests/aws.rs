@@ -21,6 +21,7 @@ use rsa::sha2::Sha256;
 use rsa::signature::{SignatureEncoding as _, Signer as _};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value, json};
+use sha1::Sha1;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
@@ -118,11 +119,20 @@ impl FakeAws {
 
 /// A signed notification of a state change, now.
 pub(super) fn notification(state: &str) -> Value {
-    let event = json!({
+    published(&event(state))
+}
+
+/// A state change, now.
+pub(super) fn event(state: &str) -> Value {
+    json!({
         "detail-type": "EC2 Instance State-change Notification", "source": "aws.ec2", "account": "123456789012",
         "time": Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(), "region": "eu-central-1",
         "detail": { "instance-id": ID, "state": state },
-    });
+    })
+}
+
+/// A signed notification of this.
+pub(super) fn published(event: &Value) -> Value {
     let mut message = json!({ "Type": "Notification", "Message": event.to_string() });
     sign(&mut message);
     message
@@ -165,7 +175,11 @@ pub(super) fn sign(message: &mut Value) {
         .into_iter()
         .filter_map(|name| Some((name, message[name].as_str()?)));
     let text: String = present.flat_map(|(name, value)| [name, "\n", value, "\n"]).collect();
-    let signature = SigningKey::<Sha256>::new(SIGNER.clone()).sign(text.as_bytes()).to_vec();
+    let signature = if message["SignatureVersion"] == "1" {
+        SigningKey::<Sha1>::new(SIGNER.clone()).sign(text.as_bytes()).to_vec()
+    } else {
+        SigningKey::<Sha256>::new(SIGNER.clone()).sign(text.as_bytes()).to_vec()
+    };
     message["Signature"] = STANDARD.encode(signature).into();
 }
 

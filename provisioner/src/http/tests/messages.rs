@@ -3,8 +3,23 @@
 use axum::http::StatusCode;
 use test_case::test_case;
 
-use super::aws::{ID, confirmation, notification, sign};
+use super::aws::{ID, TOPIC, confirmation, event, notification, published, sign};
 use super::place::Place;
+use crate::config::Config;
+
+/// A place whose topic still signs with SHA-1.
+async fn place_of_an_old_topic() -> Place {
+    let mut config: Config = toml::from_str(include_str!("../../../testdata/provisioner.toml")).unwrap();
+    config.sns.signature_version_1 = vec![TOPIC.to_owned()];
+    Place::start_with(config).await
+}
+
+fn signed_with(version: &str) -> serde_json::Value {
+    let mut message = notification("running");
+    message["SignatureVersion"] = version.into();
+    sign(&mut message);
+    message
+}
 
 #[tokio::test]
 async fn a_repeated_message_changes_nothing() {
@@ -55,21 +70,16 @@ async fn a_message_that_is_signed_may_still_not_be_for_us(field: &str, value: &s
 }
 
 #[tokio::test]
-async fn raw_delivery_is_refused() {
+async fn raw_delivery_is_refused_with_the_way_out() {
     let place = Place::start().await;
-    let request = reqwest::Client::builder()
-        .no_proxy()
-        .build()
-        .unwrap()
-        .post(place.url("/sns"));
-    let answer = request
-        .header("x-amz-sns-rawdelivery", "true")
-        .body("{}")
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(answer.status(), StatusCode::FORBIDDEN);
-    assert!(answer.text().await.unwrap().contains("RawMessageDelivery"));
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    for header in ["x-amz-sns-rawdelivery", "x-other"] {
+        let request = client.post(place.url("/sns")).header(header, "true");
+        let answer = request.body(event("running").to_string()).send().await.unwrap();
+        assert_eq!(answer.status(), StatusCode::FORBIDDEN);
+        assert!(answer.text().await.unwrap().contains("RawMessageDelivery"));
+    }
+    assert!(place.counted("raw", 2));
 }
 
 #[tokio::test]
@@ -102,4 +112,122 @@ async fn sns_is_asked_to_repeat_what_may_still_be_told() {
     let place = Place::start().await;
     place.aws.fail_with(StatusCode::INTERNAL_SERVER_ERROR);
     assert_eq!(place.announce("running").await, StatusCode::SERVICE_UNAVAILABLE);
+}
+
+#[tokio::test]
+async fn version_1_is_believed_of_listed_topics_only() {
+    for version in ["1", "2"] {
+        let place = place_of_an_old_topic().await;
+        let (status, _) = place.post("/sns", signed_with(version).to_string()).await;
+        assert_eq!(status, StatusCode::OK, "version {version}");
+        assert!(place.cluster.lock().workers.contains_key(ID));
+    }
+    let place = Place::start().await;
+    let (status, text) = place.post("/sns", signed_with("1").to_string()).await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    assert!(text.contains("set-topic-attributes") && text.contains(TOPIC), "{text}");
+}
+
+#[test_case("1", "2"; "an old one as a new one")]
+#[test_case("2", "1"; "a new one as an old one")]
+#[test_case("2", "3"; "a version that does not exist")]
+#[tokio::test]
+async fn a_signature_fits_one_version_only(signed: &str, said: &str) {
+    let place = place_of_an_old_topic().await;
+    let mut message = signed_with(signed);
+    message["SignatureVersion"] = said.into();
+    assert_eq!(place.post("/sns", message.to_string()).await.0, StatusCode::FORBIDDEN);
+    assert!(place.cluster.lock().workers.is_empty());
+}
+
+#[tokio::test]
+async fn made_up_certificates_cost_few_requests() {
+    let place = Place::start().await;
+    let mut message = notification("running");
+    for number in 0..200 {
+        let file = format!("SimpleNotificationService-{}.pem", number % 100);
+        message["SigningCertURL"] = format!("https://sns.eu-central-1.amazonaws.com/{file}").into();
+        let (status, _) = place.post("/sns", message.to_string()).await;
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    }
+    // Sixty at once and one more a second.
+    let asked = place.aws.requests().len();
+    assert!((60..90).contains(&asked), "{asked}");
+}
+
+#[tokio::test]
+async fn a_known_certificate_is_believed_in_a_flood_of_made_up_ones() {
+    let place = Place::start().await;
+    assert_eq!(place.announce("pending").await, StatusCode::OK);
+    let mut message = notification("running");
+    for number in 0..100 {
+        message["SigningCertURL"] =
+            format!("https://sns.eu-central-1.amazonaws.com/SimpleNotificationService-{number}.pem").into();
+        place.post("/sns", message.to_string()).await;
+    }
+    assert_eq!(place.announce("running").await, StatusCode::OK);
+}
+
+#[test_case("aws.ec2", "EC2 Spot Instance Interruption Warning")]
+#[test_case("aws.ec2", "EC2 Instance Rebalance Recommendation")]
+#[test_case("aws.autoscaling", "EC2 Instance-terminate Lifecycle Action")]
+#[test_case("example.app", "anything")]
+#[tokio::test]
+async fn other_events_are_heard_and_counted(source: &str, detail_type: &str) {
+    let place = Place::start().await;
+    let mut event = event("terminated");
+    (event["source"], event["detail-type"]) = (source.into(), detail_type.into());
+    let (status, _) = place.post("/sns", published(&event).to_string()).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(place.cluster.lock().workers.is_empty());
+    assert!(place.counted("other-event", 1));
+}
+
+#[tokio::test]
+async fn each_end_of_a_message_is_counted() {
+    let place = Place::start().await;
+    let altered = |field: &str, value: &str| {
+        let mut message = notification("running");
+        message[field] = value.into();
+        message.to_string()
+    };
+    let mut ended = confirmation();
+    ended["Type"] = "UnsubscribeConfirmation".into();
+    sign(&mut ended);
+    let mut elsewhere = event("terminated");
+    elsewhere["account"] = "999999999999".into();
+    let messages = [
+        ("recorded", notification("running").to_string()),
+        ("repeated", notification("pending").to_string()),
+        ("other-topic", published(&elsewhere).to_string()),
+        ("confirmed", confirmation().to_string()),
+        ("unsubscribed", ended.to_string()),
+        ("cut-off", "x".repeat(256 * 1024 + 1)),
+        ("malformed", "{}".to_owned()),
+        (
+            "other-topic",
+            altered("TopicArn", "arn:aws:sns:eu-central-1:999999999999:dynk8s"),
+        ),
+        ("stale", altered("Timestamp", "2026-01-01T00:00:00.000Z")),
+        ("not-authentic", altered("Signature", "AAAA")),
+    ];
+    for (at, (outcome, message)) in messages.iter().enumerate() {
+        place.post("/sns", message.clone()).await;
+        let times = messages[..=at].iter().filter(|it| it.0 == *outcome).count();
+        assert!(place.counted(outcome, times), "{outcome}: {}", place.metrics.text());
+    }
+    place.cluster.lock().down = true;
+    place.announce("terminated").await;
+    assert!(place.counted("unavailable", 1));
+}
+
+#[tokio::test]
+async fn an_instance_that_no_group_wants_is_heard_and_counted() {
+    let mut config: Config = toml::from_str(include_str!("../../../testdata/provisioner.toml")).unwrap();
+    config.node_groups[0].accounts = vec!["999999999999".to_owned()];
+    let place = Place::start_with(config).await;
+    assert_eq!(place.announce("running").await, StatusCode::OK);
+    assert_eq!(place.announce("terminated").await, StatusCode::OK);
+    assert!(place.counted("not-eligible", 2));
+    assert!(place.cluster.lock().workers.is_empty());
 }

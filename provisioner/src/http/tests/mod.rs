@@ -231,3 +231,17 @@ async fn what_sts_does_not_say_is_not_held_against_the_instance() {
     place.aws.fail_with(StatusCode::INTERNAL_SERVER_ERROR);
     assert_eq!(place.agent().claim(None).await.unwrap_err(), Reason::Unavailable);
 }
+
+#[test_case("/wireguard/config/i-0123456789abcdef0")]
+#[test_case("/kubeadm/kubeconfig/i-0123456789abcdef0")]
+#[tokio::test]
+async fn the_predecessors_interface_is_gone_and_says_where_to_read(path: &str) {
+    let place = Place::start().await;
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let answer = client.get(place.url(path)).send().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::GONE);
+    assert_eq!(answer.headers()["content-type"], "application/problem+json");
+    let text = answer.text().await.unwrap();
+    assert!(text.contains("README") && text.contains("docs/protocol.md"), "{text}");
+    assert_eq!(place.post(path, String::new()).await.0, StatusCode::METHOD_NOT_ALLOWED);
+}

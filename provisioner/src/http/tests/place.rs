@@ -28,12 +28,18 @@ use crate::view::View;
 pub(super) struct Place {
     pub(super) aws: FakeAws,
     pub(super) cluster: FakeCluster,
+    pub(super) metrics: Metrics,
     audience: PublicKey,
     base: String,
 }
 
 impl Place {
     pub(super) async fn start() -> Self {
+        let config = include_str!("../../../testdata/provisioner.toml");
+        Self::start_with(toml::from_str(config).unwrap()).await
+    }
+
+    pub(super) async fn start_with(config: Config) -> Self {
         let aws = FakeAws::start().await;
         let cluster = FakeCluster::default();
         cluster.lock().has_keys = true;
@@ -41,7 +47,6 @@ impl Place {
         tokio::spawn(watching);
         let key = PrivateKey::generate();
         let audience = key.public();
-        let config: Config = toml::from_str(include_str!("../../../testdata/provisioner.toml")).unwrap();
         let claims = Claims {
             config: config.into(),
             store: Store::new(cluster.client(), "dynk8s-system"),
@@ -50,12 +55,13 @@ impl Place {
             cluster: Cluster::default(),
             patience: Duration::from_millis(500),
         };
+        let metrics = Metrics::default();
         let sns = Verifier::new(aws.client());
         let shared = Arc::new(Shared {
             key,
             claims,
             sns,
-            metrics: Metrics::default(),
+            metrics: metrics.clone(),
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -63,6 +69,7 @@ impl Place {
         Self {
             aws,
             cluster,
+            metrics,
             audience,
             base,
         }
@@ -78,6 +85,12 @@ impl Place {
 
     pub(super) async fn announce(&self, state: &str) -> StatusCode {
         self.post("/sns", notification(state).to_string()).await.0
+    }
+
+    /// Whether so many messages ended like this.
+    pub(super) fn counted(&self, outcome: &str, times: usize) -> bool {
+        let line = format!("dynk8s_sns_messages_total{{outcome=\"{outcome}\"}} {times}");
+        self.metrics.text().lines().any(|it| it == line)
     }
 
     pub(super) fn questions_to_sts(&self) -> usize {
