@@ -14,11 +14,13 @@ mod tests;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request};
+use axum::extract::{DefaultBodyLimit, Path, Request};
 use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use dynk8s_api::PrivateKey;
+use dynk8s_api::{InstanceId, PrivateKey};
+use tracing::{Instrument as _, info_span};
 
 use self::problem::Refusal;
 use crate::claim::Claims;
@@ -42,6 +44,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
     let workers = Router::new()
         .route("/v1/workers/{id}/claim", post(claim::post))
         .route("/v1/workers/{id}/progress", post(progress::post))
+        .route_layer(from_fn(within_span))
         .layer(DefaultBodyLimit::max(dynk8s_api::MAX_BODY));
     let sns = Router::new()
         .route("/sns", post(sns::post))
@@ -53,6 +56,14 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .route("/kubeadm/kubeconfig/{id}", get(predecessor::gone))
         .fallback(unknown)
         .method_not_allowed_fallback(not_allowed)
+}
+
+/// Has every line of the log that is written meanwhile name the instance.
+async fn within_span(Path(id): Path<String>, request: Request, next: Next) -> Response {
+    let Ok(instance) = id.parse::<InstanceId>() else {
+        return next.run(request).await;
+    };
+    next.run(request).instrument(info_span!("request", %instance)).await
 }
 
 async fn unknown(_: Request) -> Response {

@@ -2,7 +2,7 @@
 
 mod json;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::io::IsTerminal as _;
 

@@ -1,10 +1,10 @@
 //! What lines look like, and a place that keeps them for tests of others.
 
 use std::io::{Result, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use serde_json::{Value, json};
-use tracing::{info, info_span, warn};
+use tracing::{Dispatch, info, info_span, warn};
 
 use super::*;
 
@@ -43,8 +43,13 @@ impl Written {
     }
 }
 
+/// While there is one listener only, whether anybody listens to a line is asked on the thread that comes to it first, and
+/// remembered for all threads: another test's, that does not listen.
+static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(tracing_subscriber::registry()));
+
 /// Keeps everything that this program says on this thread, as JSON, and what libraries say to an operator.
 pub(crate) fn listen() -> (Written, tracing::subscriber::DefaultGuard) {
+    LazyLock::force(&SECOND);
     let written = Written::default();
     let filter = EnvFilter::new(format!("{DEFAULT},dynk8s_provisioner=trace"));
     let guard = tracing::subscriber::set_default(json(filter, written.clone()));

@@ -13,8 +13,12 @@ use axum::{Json, Router};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::stream;
+use kube::client::ClientBuilder;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
+
+use crate::api_server::counted;
+use crate::metrics::Metrics;
 
 const NAMESPACE: &str = "dynk8s-system";
 pub(super) const WIREGUARD: &str = "[Interface]\nPrivateKey = AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEA=\nAddress = 10.98.0.2/32\n\
@@ -46,7 +50,7 @@ impl FakeCluster {
         self.inner.lock().unwrap()
     }
 
-    pub(super) fn client(&self) -> kube::Client {
+    pub(super) fn client(&self, metrics: &Metrics) -> kube::Client {
         let base = format!("/apis/dynk8s.du5t1n.me/v1alpha1/namespaces/{NAMESPACE}/workers");
         let core = format!("/api/v1/namespaces/{NAMESPACE}");
         let router = Router::new()
@@ -57,7 +61,7 @@ impl FakeCluster {
             .route(&format!("{core}/configmaps/{{name}}"), get(read_ca))
             .route("/version", get(version))
             .with_state(self.clone());
-        kube::Client::new(router, NAMESPACE)
+        counted(ClientBuilder::new(router, NAMESPACE), metrics).build()
     }
 
     pub(super) fn status(&self, id: &str) -> Value {

@@ -4,6 +4,7 @@ mod aws;
 mod cluster;
 mod messages;
 mod place;
+mod watching;
 
 use axum::http::StatusCode;
 use dynk8s_api::problem::Reason;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::http::StatusCode;
 use dynk8s_api::binding::binding;
 use dynk8s_api::claim::{ClaimAnswer, ClaimRequest, StsProof};
@@ -29,6 +30,7 @@ pub(super) struct Place {
     pub(super) aws: FakeAws,
     pub(super) cluster: FakeCluster,
     pub(super) metrics: Metrics,
+    pub(super) router: Router,
     audience: PublicKey,
     base: String,
 }
@@ -43,19 +45,19 @@ impl Place {
         let aws = FakeAws::start().await;
         let cluster = FakeCluster::default();
         cluster.lock().has_keys = true;
-        let (view, watching) = View::new(cluster.client(), "dynk8s-system");
+        let metrics = Metrics::default();
+        let (view, watching) = View::new(cluster.client(&metrics), "dynk8s-system");
         tokio::spawn(watching);
         let key = PrivateKey::generate();
         let audience = key.public();
         let claims = Claims {
             config: config.into(),
-            store: Store::new(cluster.client(), "dynk8s-system"),
+            store: Store::new(cluster.client(&metrics), "dynk8s-system"),
             view,
             sts: Sts::new(aws.client(), audience),
             cluster: Cluster::default(),
             patience: Duration::from_millis(500),
         };
-        let metrics = Metrics::default();
         let sns = Verifier::new(aws.client());
         let shared = Arc::new(Shared {
             key,
@@ -65,11 +67,13 @@ impl Place {
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        tokio::spawn(server::serve(listener, router(shared), std::future::pending()));
+        let router = router(shared);
+        tokio::spawn(server::serve(listener, router.clone(), std::future::pending()));
         Self {
             aws,
             cluster,
             metrics,
+            router,
             audience,
             base,
         }
