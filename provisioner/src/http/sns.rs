@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use dynk8s_api::problem::Reason;
 use jiff::Timestamp;
-use tracing::{debug, error, info, warn};
+use tracing::{Instrument as _, debug, error, info, info_span, warn};
 
 use super::problem::Refusal;
 use super::{Shared, body};
@@ -71,6 +71,7 @@ async fn notified(shared: &Shared, topic: &Topic, message: &Message, now: Timest
         return Ok(Outcome::OtherEvent);
     };
     announce::record(&shared.claims.store, &shared.claims.config.get(), &change, now)
+        .instrument(info_span!("announcement", instance = %change.instance))
         .await
         .map_err(|error| sns::Refusal::Unavailable(error.into()))
 }

@@ -50,7 +50,7 @@ async fn a_life_is_counted() {
         "dynk8s_claims_total{outcome=\"unavailable\"} 1",
         "dynk8s_claims_total{outcome=\"gone\"} 1",
         "dynk8s_claims_total{outcome=\"malformed\"} 1",
-        "dynk8s_sns_messages_total{outcome=\"accepted\"} 2",
+        "dynk8s_sns_messages_total{outcome=\"recorded\"} 2",
         "dynk8s_sns_messages_total{outcome=\"malformed\"} 1",
         "dynk8s_sns_messages_total{outcome=\"unavailable\"} 1",
         "dynk8s_api_requests_total{verb=\"create\",resource=\"workers\",outcome=\"ok\"} 1",
