@@ -10,6 +10,7 @@ use crate::worker::State;
 
 const EC2: &str = "http://ec2.amazonaws.com/doc/2016-11-15/";
 const AUTO_SCALING: &str = "http://autoscaling.amazonaws.com/doc/2011-01-01/";
+const SNS: &str = "http://sns.amazonaws.com/doc/2010-03-31/";
 const STS: &str = "https://sts.amazonaws.com/doc/2011-06-15/";
 
 /// An answer of a thousand instances has a tenth of this.
@@ -92,6 +93,39 @@ pub(super) fn group_tags(body: &[u8]) -> Option<Page<GroupTag>> {
     })
 }
 
+/// Names and maximum sizes in a `DescribeAutoScalingGroupsResponse`.
+pub(super) fn maxima(body: &[u8]) -> Option<Page<(String, usize)>> {
+    read(body, |root| {
+        let result = Element::new(root, AUTO_SCALING)
+            .named("DescribeAutoScalingGroupsResponse")?
+            .child("DescribeAutoScalingGroupsResult")?;
+        let group = |it: Element<'_, '_>| Some((it.text("AutoScalingGroupName")?, it.text("MaxSize")?.parse().ok()?));
+        let items: Option<Vec<_>> = result
+            .child("AutoScalingGroups")?
+            .children("member")
+            .map(group)
+            .collect();
+        Some(Page {
+            items: items?,
+            next: next(result, "NextToken"),
+        })
+    })
+}
+
+/// The signature version in a `GetTopicAttributesResponse`; a topic that was never told signs with 1.
+pub(super) fn signature_version(body: &[u8]) -> Option<String> {
+    read(body, |root| {
+        let result = Element::new(root, SNS)
+            .named("GetTopicAttributesResponse")?
+            .child("GetTopicAttributesResult")?;
+        let is_it = |it: &Element<'_, '_>| it.text("key").as_deref() == Some("SignatureVersion");
+        match result.child("Attributes")?.children("entry").find(is_it) {
+            Some(entry) => entry.text("value"),
+            None => Some("1".to_owned()),
+        }
+    })
+}
+
 /// The account in a `GetCallerIdentityResponse`.
 pub(super) fn account(body: &[u8]) -> Option<String> {
     read(body, |root| {
@@ -166,7 +200,7 @@ impl<'a, 'input> Element<'a, 'input> {
 mod tests {
     use test_case::test_case;
 
-    use super::{account, error_code, group_tags, instances};
+    use super::{account, error_code, group_tags, instances, maxima, signature_version};
     use crate::worker::State;
 
     const INSTANCES: &str = include_str!("../../testdata/ec2/instances.xml");
@@ -223,6 +257,24 @@ mod tests {
         assert_eq!(page.items, [of(label, "true"), of("empty", "")]);
         assert_eq!(page.next, None);
         assert_eq!(group_tags(INSTANCES.as_bytes()), None);
+    }
+
+    #[test]
+    fn reads_the_maximum_sizes_of_groups() {
+        let answer = r#"<DescribeAutoScalingGroupsResponse xmlns="http://autoscaling.amazonaws.com/doc/2011-01-01/"><DescribeAutoScalingGroupsResult><AutoScalingGroups><member><AutoScalingGroupName>burst</AutoScalingGroupName><MinSize>0</MinSize><MaxSize>12</MaxSize></member></AutoScalingGroups></DescribeAutoScalingGroupsResult></DescribeAutoScalingGroupsResponse>"#;
+        assert_eq!(maxima(answer.as_bytes()).unwrap().items, [("burst".to_owned(), 12)]);
+        assert_eq!(maxima(answer.replace("12</Max", "many</Max").as_bytes()), None);
+    }
+
+    #[test_case("<entry><key>SignatureVersion</key><value>2</value></entry>", Some("2"); "told")]
+    #[test_case("<entry><key>Owner</key><value>123456789012</value></entry>", Some("1"); "never told")]
+    #[test_case("<entry><key>SignatureVersion</key></entry>", None; "not documented")]
+    fn reads_the_signature_version_of_a_topic(entry: &str, version: Option<&str>) {
+        let answer = format!(
+            "<GetTopicAttributesResponse xmlns=\"http://sns.amazonaws.com/doc/2010-03-31/\"><GetTopicAttributesResult>\
+             <Attributes>{entry}</Attributes></GetTopicAttributesResult></GetTopicAttributesResponse>"
+        );
+        assert_eq!(signature_version(answer.as_bytes()).as_deref(), version);
     }
 
     #[test]

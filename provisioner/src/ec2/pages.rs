@@ -9,6 +9,9 @@ use super::{Client, Error};
 /// The most values of one filter, by the reference of `DescribeInstances`.
 const MAX_VALUES: usize = 200;
 
+/// The most groups that are described at once, by the reference of `DescribeAutoScalingGroups`.
+const MAX_GROUPS: usize = 50;
+
 /// More pages than any list of ours has.
 const MAX_PAGES: usize = 50;
 
@@ -25,6 +28,18 @@ impl Client {
         };
         let body = self.ask(region, &question).await?;
         answer::account(&body).ok_or_else(|| malformed(Service::Sts, region, "names no account"))
+    }
+
+    /// The signature version of a topic.
+    pub async fn signature_version(&self, region: &str, topic: &str) -> Result<String, Error> {
+        let question = Question {
+            service: Service::Sns,
+            action: "GetTopicAttributes",
+            parameters: vec![("TopicArn".to_owned(), topic.to_owned())],
+        };
+        let body = self.ask(region, &question).await?;
+        answer::signature_version(&body)
+            .ok_or_else(|| malformed(Service::Sns, region, "names no attributes of the topic"))
     }
 
     /// Those of these instances that EC2 knows.
@@ -61,6 +76,20 @@ impl Client {
             for (group, key, value) in tags {
                 found.entry(group).or_default().insert(key, value);
             }
+        }
+        Ok(found)
+    }
+
+    /// The maximum sizes of these Auto Scaling groups, by name.
+    pub async fn maxima(&self, region: &str, groups: &[String]) -> Result<BTreeMap<String, usize>, Error> {
+        let mut found = BTreeMap::new();
+        for groups in groups.chunks(MAX_GROUPS) {
+            let question = Question {
+                service: Service::AutoScaling,
+                action: "DescribeAutoScalingGroups",
+                parameters: numbered("AutoScalingGroupNames.member", groups).collect(),
+            };
+            found.extend(self.list(region, question, answer::maxima).await?);
         }
         Ok(found)
     }

@@ -19,6 +19,7 @@ const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
 pub(super) enum Service {
     AutoScaling,
     Ec2,
+    Sns,
     Sts,
 }
 
@@ -28,6 +29,7 @@ impl Service {
         match self {
             Self::AutoScaling => "autoscaling",
             Self::Ec2 => "ec2",
+            Self::Sns => "sns",
             Self::Sts => "sts",
         }
     }
@@ -36,6 +38,7 @@ impl Service {
         match self {
             Self::AutoScaling => "2011-01-01",
             Self::Ec2 => "2016-11-15",
+            Self::Sns => "2010-03-31",
             Self::Sts => "2011-06-15",
         }
     }

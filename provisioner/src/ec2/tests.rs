@@ -128,3 +128,29 @@ async fn errors_hold_no_secret() {
     let printed = format!("{:?} {client:?}", client.account(REGION).await.unwrap_err());
     assert!(!printed.contains(fake::SECRET), "{printed}");
 }
+
+#[tokio::test]
+async fn what_check_asks_is_asked_of_the_right_service() {
+    let aws = Fake::answering([]).await;
+    let client = aws.client();
+    assert!(client.maxima(REGION, &["burst".to_owned()]).await.is_err());
+    assert!(
+        client
+            .signature_version(REGION, "arn:aws:sns:eu-central-1:123456789012:dynk8s")
+            .await
+            .is_err()
+    );
+    let asked: Vec<String> = aws
+        .asked()
+        .into_iter()
+        .map(|it| format!("{} {}", it.host, it.body))
+        .collect();
+    let expected = [
+        "autoscaling.eu-central-1.amazonaws.com Action=DescribeAutoScalingGroups&Version=2011-01-01\
+         &AutoScalingGroupNames.member.1=burst",
+        "sns.eu-central-1.amazonaws.com Action=GetTopicAttributes&Version=2010-03-31\
+         &TopicArn=arn%3Aaws%3Asns%3Aeu-central-1%3A123456789012%3Adynk8s",
+    ];
+    assert_eq!(asked, expected);
+    assert!(aws.asked().iter().all(|it| it.is_signed));
+}

@@ -92,6 +92,12 @@ async fn act(around: &Surroundings) -> anyhow::Result<()> {
     let (events, writing) = Events::new(client.clone());
     let writing = tokio::spawn(writing);
     let resync = Resync::new(client.clone(), namespace, stores.workers.clone(), config.clone());
+    let resynced = resync.done();
+    metrics.flag(
+        "ec2_resync_accepted",
+        "Whether nothing is wrong with what EC2 says of the instances, or it is not asked",
+        move || !resynced.complains(),
+    );
     let context = Arc::new(Context {
         client: client.clone(),
         namespace: namespace.clone(),

@@ -30,13 +30,25 @@ const EVERY: Duration = Duration::from_secs(10);
 /// How long AWS may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Whether EC2 has been asked about all instances since the program started.
+/// What others may know of the resync.
 #[derive(Clone, Debug, Default)]
-pub struct Done(Arc<AtomicBool>);
+pub struct Done(Arc<Outcome>);
+
+#[derive(Debug, Default)]
+struct Outcome {
+    done: AtomicBool,
+    complains: AtomicBool,
+}
 
 impl Done {
+    /// Whether EC2 has been asked about all instances since the program started.
     pub fn is_done(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.done.load(Ordering::Relaxed)
+    }
+
+    /// Whether the last time was in vain, or something must be looked at.
+    pub fn complains(&self) -> bool {
+        self.0.complains.load(Ordering::Relaxed)
     }
 }
 
@@ -106,7 +118,7 @@ impl Resync {
             Ok(alarm) => {
                 if whole {
                     self.last = Some(Instant::now());
-                    self.done.0.store(true, Ordering::Relaxed);
+                    self.done.0.done.store(true, Ordering::Relaxed);
                 }
                 alarm
             }
@@ -123,6 +135,7 @@ impl Resync {
             None if self.complaint.is_some() => info!("instances are compared with EC2 again"),
             _ => {}
         }
+        self.done.0.complains.store(complaint.is_some(), Ordering::Relaxed);
         self.complaint = complaint;
     }
 
@@ -141,12 +154,15 @@ impl Resync {
         let subjects: Vec<Subject<'_>> = subjects.into_iter().filter(|it| it.may_be_of(&account)).collect();
         let found = self.describe(config, &subjects).await?;
         let verdict = decide::decide(&subjects, &found, whole.then_some(&mut self.missed), Timestamp::now());
-        self.carry_out(verdict).await
+        self.carry_out(config, verdict).await
     }
 
-    async fn carry_out(&self, verdict: Verdict) -> anyhow::Result<Option<String>> {
+    async fn carry_out(&self, config: &Config, verdict: Verdict) -> anyhow::Result<Option<String>> {
         for (instance, described) in verdict.describe {
             info!(%instance, state = %described.state, "described by EC2");
+            for fault in render::refused(config, &described) {
+                warn!(%instance, fault, "the node does not get what a tag of its Auto Scaling group says");
+            }
             apply::describe(&self.api, &instance, &described).await?;
         }
         for (instance, why) in verdict.gone {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::config::{Config, TEMPLATE};
+use crate::config::{Config, Known, Settings, TEMPLATE};
 use crate::ec2::{GroupTags, Instance};
 use crate::worker::Described;
 
@@ -44,6 +44,17 @@ pub(super) fn described(
             .map_or_else(BTreeMap::new, |it| template(config, it)),
         time: now,
     }
+}
+
+/// What tags say and no node can become.
+pub(super) fn refused(config: &Config, described: &Described) -> Vec<String> {
+    let known = Known {
+        account: &described.account,
+        region: &described.region,
+        described: Some(described),
+    };
+    let group = config.eligibility(&known).group();
+    group.map_or_else(Vec::new, |it| Settings::of(it, Some(described)).refused)
 }
 
 fn template(config: &Config, tags: &BTreeMap<String, String>) -> BTreeMap<String, String> {

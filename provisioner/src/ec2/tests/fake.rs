@@ -26,9 +26,10 @@ use crate::ec2::Client;
 
 pub(super) const INSTANCES: &str = include_str!("../../../testdata/ec2/instances.xml");
 pub(super) const SECRET: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
-const NAMES: [&str; 3] = [
+const NAMES: [&str; 4] = [
     "autoscaling.eu-central-1.amazonaws.com",
     "ec2.eu-central-1.amazonaws.com",
+    "sns.eu-central-1.amazonaws.com",
     "sts.eu-central-1.amazonaws.com",
 ];
 
