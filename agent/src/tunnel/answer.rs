@@ -9,11 +9,13 @@ use dynk8s_api::wireguard::Key;
 use jiff::SignedDuration;
 use tokio::net::UdpSocket;
 use tokio::time::{Instant, sleep, timeout};
+use tracing::debug;
 use wireguard_control as control;
 
 use super::decide::{self, Probe, Silence, SilentPeer};
 use super::device::Applied;
 use super::echo::Echo;
+use super::mtu::SMALL;
 use super::plan::Plan;
 
 /// A session lives so long; an older handshake proves nothing.
@@ -27,16 +29,19 @@ const TURN: Duration = Duration::from_secs(8);
 /// How long an error or an echo may take to come back.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Waits until a peer has answered, or says why none does, as far as that can be known. `skew` is how far this machine's
+/// Waits until a peer has answered, or says why none does, as far as that can be known. `behind` are machines behind the
+/// tunnel; `skew` is how far this machine's
 /// clock is ahead of the provisioner's.
 pub(super) async fn wait(
     device: &Applied,
     plan: &Plan,
+    behind: &[IpAddr],
     deadline: Instant,
     skew: Option<SignedDuration>,
 ) -> anyhow::Result<()> {
     let began = Instant::now();
     let mut turns = 0;
+    begin(plan, behind).await;
     loop {
         let fresh = device
             .last_handshake()?
@@ -52,6 +57,16 @@ pub(super) async fn wait(
             try_next(device, plan, usize::try_from(turns).unwrap_or_default())?;
         }
         sleep(POLL).await;
+    }
+}
+
+/// Where keepalives are off, a handshake needs a packet to begin.
+async fn begin(plan: &Plan, behind: &[IpAddr]) {
+    if plan.peers.iter().all(|it| it.keepalive == 0)
+        && let Some(echo) = behind.first().and_then(|it| Echo::open(*it).ok())
+        && let Err(error) = echo.ask(SMALL).await
+    {
+        debug!("failed to begin a handshake: {error}");
     }
 }
 
@@ -120,5 +135,5 @@ async fn complaint(endpoint: SocketAddr) -> io::Error {
 
 async fn answers_ping(address: IpAddr) -> bool {
     let Ok(echo) = Echo::open(address) else { return false };
-    echo.ask(96).await.is_ok() && echo.answer(PATIENCE).await.is_some()
+    echo.ask(SMALL).await.is_ok() && echo.answer(PATIENCE).await.is_some()
 }

@@ -95,7 +95,7 @@ pub(crate) async fn up(
         plan::plan(&document, &endpoints?, &below).context("failed to apply the key's WireGuard configuration")?;
     let device = device::apply(&plan)?;
     let index = netlink.apply(&plan, &uplink).await?;
-    answer::wait(&device, &plan, deadline, around.skew).await?;
+    answer::wait(&device, &plan, &document.interface.dns, deadline, around.skew).await?;
     if let Some(smaller) = mtu::smaller(&document.interface.dns, plan.mtu).await {
         warn!(
             "packets of {} bytes get lost in the tunnel, those of {smaller} pass: taking {smaller} as its MTU; write `MTU = \

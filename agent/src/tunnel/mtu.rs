@@ -9,7 +9,8 @@ use tokio::time::Instant;
 use tracing::{debug, info};
 
 use super::echo::Echo;
-use decide::{SMALL, Verdict, ladder, verdict};
+pub(super) use decide::SMALL;
+use decide::{Verdict, ladder, verdict};
 
 /// A question is asked so often, for packets get lost without a black hole too.
 const TRIES: u32 = 3;

@@ -1,5 +1,6 @@
 //! The premises: a LAN with resolver, the API server's address, and the WireGuard gateway towards the internet.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use super::addresses::{
@@ -74,6 +75,23 @@ impl Premises {
     /// Lets packets for the public endpoint get lost, as when the line is down.
     pub fn lose_endpoint(&self) -> anyhow::Result<Blockade> {
         Blockade::raise(self.namespace().clone(), "iifname \"public\" tcp dport 443")
+    }
+
+    /// Gives the premises another public address.
+    pub fn add_public(&self, address: Ipv4Addr) -> anyhow::Result<()> {
+        let namespace = self.namespace();
+        namespace.ip(&format!("address add {address}/24 dev public\n"))?;
+        namespace.nft(&format!(
+            "insert rule inet firewall input iifname \"public\" ip daddr {address} accept"
+        ))
+    }
+
+    /// Lets packets for the gateway get lost, unless they go to an address that was added.
+    pub fn lose_gateway_at_first_address(&self) -> anyhow::Result<Blockade> {
+        Blockade::raise(
+            self.namespace().clone(),
+            &format!("iifname \"public\" ip daddr {PREMISES_PUBLIC} udp dport {TUNNEL_PORT}"),
+        )
     }
 
     /// Lets packets for the gateway get lost.

@@ -4,11 +4,13 @@
 
 mod claim;
 mod crashes;
+mod guard;
 mod ingress;
 mod join;
 mod metadata;
 mod sns;
 mod stage;
+mod tunnel;
 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,6 +53,22 @@ fn main() -> anyhow::Result<ExitCode> {
             "provisioner_is_killed_while_an_agent_waits",
             crashes::of_the_provisioner,
         ),
+        trial(&lab, "way_to_the_gateway_is_blocked", tunnel::way_is_blocked),
+        trial(
+            &lab,
+            "key_is_unknown_to_the_gateway",
+            tunnel::key_is_unknown_to_the_gateway,
+        ),
+        trial(&lab, "long_packets_get_lost", tunnel::long_packets_get_lost),
+        trial(
+            &lab,
+            "agent_starts_again_in_a_living_session",
+            tunnel::agent_starts_again_in_a_living_session,
+        ),
+        trial(&lab, "gateway_moves", guard::gateway_moves),
+        trial(&lab, "names_are_rewritten", guard::names_are_rewritten),
+        trial(&lab, "spot_instance_is_taken_back", guard::spot_instance_is_taken_back),
+        trial(&lab, "nothing_happens", guard::nothing_happens),
     ];
     Ok(libtest_mimic::run(&arguments, trials).exit_code())
 }

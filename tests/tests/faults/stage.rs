@@ -8,6 +8,7 @@ use dynk8s_lab::aws::eventbridge::InstanceState;
 use dynk8s_lab::aws::{imds, ingress};
 use dynk8s_lab::prepare::Prepared;
 use dynk8s_lab::region::{Region, Site, until};
+use dynk8s_lab::topology::addresses::PREMISES_PUBLIC;
 use dynk8s_lab::topology::gateway::Tunnel;
 use serde_json::Value;
 
@@ -31,6 +32,7 @@ impl Stage {
         *self.region.ingress.faults() = ingress::Faults::default();
         self.region.aws.metadata.open().await;
         self.region.entrance.present(None).await;
+        self.region.topology.vpc.move_gateway(PREMISES_PUBLIC)?;
         self.region.provisioner.check()
     }
 

@@ -1,7 +1,7 @@
 //! Which packets to try, and what it means that some come back.
 
 /// A packet that passes everywhere.
-pub(super) const SMALL: u16 = 96;
+pub(in crate::tunnel) const SMALL: u16 = 96;
 
 /// The least that a link with IPv6 may carry (RFC 8200), and the least that one with IPv4 is worth.
 const LEAST_V6: u16 = 1280;

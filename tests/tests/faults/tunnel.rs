@@ -1,0 +1,92 @@
+//! The way to the gateway fails, in each of its ways.
+
+use std::time::Duration;
+
+use anyhow::ensure;
+use dynk8s_lab::host::namespace::Namespace;
+use dynk8s_lab::region::{Site, until};
+use dynk8s_lab::topology::blockade::Blockade;
+use tokio::time::{Instant, sleep};
+
+use crate::stage::{SOON, Stage, names};
+
+const IMPATIENT: &str = "[deadlines]\ntunnel = \"6s\"\n";
+
+pub(crate) async fn way_is_blocked(stage: &mut Stage) -> anyhow::Result<()> {
+    let (instance, _) = stage.newcomer().await?;
+    let premises = stage.region.topology.premises.namespace().clone();
+    let blockade = Blockade::raise(premises, "iifname \"public\" meta l4proto { udp, icmp }")?;
+    let mut site = stage.region.site(&instance, IMPATIENT)?;
+    site.start()?;
+    let line = site.verdict(SOON).await?;
+    names(
+        &line,
+        &["tunnel", "198.51.100.20:51820", "security group", "UDP port 51820"],
+    )?;
+    drop(blockade);
+    site.start()?;
+    stage.joins(&instance, &site).await.map(drop)
+}
+
+pub(crate) async fn key_is_unknown_to_the_gateway(stage: &mut Stage) -> anyhow::Result<()> {
+    let (instance, tunnel) = stage.newcomer().await?;
+    let gateway = &stage.region.topology.premises.gateway;
+    gateway.remove_peer(&tunnel.keys.public)?;
+    let mut site = stage.region.site(&instance, IMPATIENT)?;
+    site.start()?;
+    let line = site.verdict(SOON).await?;
+    names(&line, &["tunnel", "keys are the first suspect", &tunnel.keys.public])?;
+    gateway.add_peer(&tunnel.keys.public, tunnel.address)?;
+    site.start()?;
+    stage.joins(&instance, &site).await.map(drop)
+}
+
+pub(crate) async fn long_packets_get_lost(stage: &mut Stage) -> anyhow::Result<()> {
+    let (instance, _) = stage.newcomer().await?;
+    // WireGuard makes 1404 bytes of 1340, and rounds what is longer up to more.
+    let _hole = stage.region.topology.vpc.lose_long_packets(1404)?;
+    let mut site = stage.region.site(&instance, "")?;
+    site.start()?;
+    stage.joins(&instance, &site).await?;
+    site.says("taking 1340 as its MTU", SOON).await?;
+    let link = link(site.host().namespace())?;
+    ensure!(link.contains("mtu 1340 "), "{link}");
+    Ok(())
+}
+
+pub(crate) async fn agent_starts_again_in_a_living_session(stage: &mut Stage) -> anyhow::Result<()> {
+    let (instance, tunnel) = stage.newcomer().await?;
+    let mut site = stage.region.site(&instance, "")?;
+    site.start()?;
+    stage.joins(&instance, &site).await?;
+    is_ready(&site, 1).await?;
+    sleep(Duration::from_secs(3)).await;
+    site.kill();
+    let began = Instant::now();
+    site.start()?;
+    is_ready(&site, 2).await?;
+    let age = stage
+        .region
+        .topology
+        .premises
+        .gateway
+        .handshake_age(&tunnel.keys.public)?;
+    ensure!(
+        age.is_some_and(|it| it > began.elapsed()),
+        "there was a new handshake: {age:?} old, {:?} after the start",
+        began.elapsed()
+    );
+    Ok(())
+}
+
+/// Waits until the agent has said so often that the Node is Ready.
+pub(crate) async fn is_ready(site: &Site, times: usize) -> anyhow::Result<()> {
+    let said = async || Ok((site.log().matches("` is Ready (").count() >= times).then_some(()));
+    until("the agent says that its Node is Ready", SOON, said).await
+}
+
+fn link(namespace: &Namespace) -> anyhow::Result<String> {
+    let mut command = std::process::Command::new("ip");
+    command.args(["link", "show", "dynk8s"]);
+    namespace.output(command)
+}
