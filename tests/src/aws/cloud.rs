@@ -123,6 +123,14 @@ impl Cloud {
         self.state().instances.retain(|instance| instance.id != id);
     }
 
+    pub(super) fn instance(&self, id: &str) -> Option<Instance> {
+        self.state()
+            .instances
+            .iter()
+            .find(|instance| instance.id == id)
+            .cloned()
+    }
+
     pub fn instance_at(&self, address: IpAddr) -> Option<Instance> {
         self.state()
             .instances

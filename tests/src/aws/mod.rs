@@ -5,6 +5,7 @@
 
 pub mod certificates;
 pub mod cloud;
+pub mod ec2;
 pub mod eventbridge;
 pub mod imds;
 pub mod ingress;

@@ -14,6 +14,7 @@ use url::Url;
 
 use crate::aws::certificates::Authority;
 use crate::aws::cloud::{Cloud, Instance};
+use crate::aws::ec2::Ec2;
 use crate::aws::eventbridge::{EventBridge, InstanceState};
 use crate::aws::imds::Imds;
 use crate::aws::server::Server;
@@ -23,7 +24,8 @@ use crate::aws::sts::Sts;
 use crate::host::namespace::Namespace;
 use crate::topology::Topology;
 use crate::topology::addresses::{
-    ACCOUNT, AWS_ENDPOINTS, IMDS, PREMISES_PUBLIC, PROVISIONER_NAME, REGION, SNS_NAME, STS_NAME,
+    ACCOUNT, AUTO_SCALING_NAME, AWS_ENDPOINTS, EC2_NAME, IMDS, PREMISES_PUBLIC, PROVISIONER_NAME, REGION, SNS_NAME,
+    STS_NAME,
 };
 
 const TOPIC: &str = "dynk8s";
@@ -35,10 +37,11 @@ pub struct Aws {
     pub imds: Imds,
     pub sts: Sts,
     pub sns: Sns,
+    pub ec2: Ec2,
     pub events: EventBridge,
     /// The metadata service's door: closed, it is absent.
     pub metadata: Server,
-    /// The door of STS and SNS.
+    /// The door of STS, SNS, EC2 and Auto Scaling.
     pub endpoints: Server,
     internet: Arc<Namespace>,
 }
@@ -51,8 +54,14 @@ impl Aws {
         let provisioner = SocketAddr::from((PREMISES_PUBLIC, 443));
         let client = authority.client()?.resolve(PROVISIONER_NAME, provisioner).build()?;
         let sns = Sns::new(cloud.clone(), TOPIC, authority, client)?;
-        let routes = by_name(vec![(STS_NAME, sts.routes()), (SNS_NAME, sns.routes())]);
-        let identity = authority.identity(&[STS_NAME, SNS_NAME])?;
+        let ec2 = Ec2::new(cloud.clone());
+        let routes = by_name(vec![
+            (STS_NAME, sts.routes()),
+            (SNS_NAME, sns.routes()),
+            (EC2_NAME, ec2.routes()),
+            (AUTO_SCALING_NAME, ec2.routes()),
+        ]);
+        let identity = authority.identity(&[STS_NAME, SNS_NAME, EC2_NAME, AUTO_SCALING_NAME])?;
         let internet = topology.internet.namespace().clone();
         let endpoints = within(
             &internet,
@@ -70,6 +79,7 @@ impl Aws {
             imds,
             sts,
             sns,
+            ec2,
             internet,
         })
     }

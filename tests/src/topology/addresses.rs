@@ -36,13 +36,17 @@ pub const PROVISIONER_NAME: &str = "dynk8s.onprem.example";
 pub const GATEWAY_NAME: &str = "vpn.onprem.example";
 pub const STS_NAME: &str = "sts.eu-central-1.amazonaws.com";
 pub const SNS_NAME: &str = "sns.eu-central-1.amazonaws.com";
+pub const EC2_NAME: &str = "ec2.eu-central-1.amazonaws.com";
+pub const AUTO_SCALING_NAME: &str = "autoscaling.eu-central-1.amazonaws.com";
 
 /// What every resolver of the internet knows.
-pub const PUBLIC_NAMES: [(&str, Ipv4Addr); 4] = [
+pub const PUBLIC_NAMES: [(&str, Ipv4Addr); 6] = [
     (GATEWAY_NAME, PREMISES_PUBLIC),
     (PROVISIONER_NAME, PREMISES_PUBLIC),
     (STS_NAME, AWS_ENDPOINTS),
     (SNS_NAME, AWS_ENDPOINTS),
+    (EC2_NAME, AWS_ENDPOINTS),
+    (AUTO_SCALING_NAME, AWS_ENDPOINTS),
 ];
 
 /// What only the resolver on the premises knows.

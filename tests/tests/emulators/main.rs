@@ -6,6 +6,7 @@
     reason = "all of this is tests, whose helpers end them where they fail"
 )]
 
+mod ec2;
 mod imds;
 mod ingress;
 mod sns;
