@@ -2,6 +2,7 @@
 
 mod aws;
 mod cluster;
+mod cut_off;
 mod messages;
 mod place;
 mod watching;
