@@ -97,7 +97,7 @@ fn shared(key: PrivateKey, store: Store, view: View, config: Live, metrics: Metr
         config,
         store,
         view,
-        sts: Sts::new(fetch::client(STS_PATIENCE)?, key.public()),
+        sts: Sts::new(fetch::client(STS_PATIENCE)?, key.public(), metrics.clone()),
         cluster: Cluster::default(),
         patience: CLAIM_PATIENCE,
     };

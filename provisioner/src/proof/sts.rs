@@ -2,7 +2,7 @@
 
 mod answer;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use dynk8s_api::binding::{
@@ -19,7 +19,8 @@ pub use answer::Caller;
 
 use super::check::Asked;
 use super::identity::{Identity, identify};
-use crate::fetch;
+use crate::fetch::{self, Answer};
+use crate::metrics::Metrics;
 
 const MAX_ANSWER: usize = 16 * 1024;
 
@@ -49,15 +50,17 @@ pub struct Sts {
     client: Client,
     audience: PublicKey,
     turns: Semaphore,
+    metrics: Metrics,
 }
 
 impl Sts {
     /// Accepts proofs that were signed for this audience, our own public key.
-    pub fn new(client: Client, audience: PublicKey) -> Self {
+    pub fn new(client: Client, audience: PublicKey, metrics: Metrics) -> Self {
         Self {
             client,
             audience,
             turns: Semaphore::new(MAX_QUESTIONS),
+            metrics,
         }
     }
 
@@ -68,9 +71,7 @@ impl Sts {
         let request = self.request(proof, &binding).map_err(Refusal::Unavailable)?;
         let turn = timeout(MAX_WAIT, self.turns.acquire()).await;
         let _turn = turn.ok().and_then(Result::ok).ok_or(Refusal::Busy)?;
-        let answer = fetch::bounded(request, MAX_ANSWER)
-            .await
-            .map_err(Refusal::Unavailable)?;
+        let answer = self.ask(request).await.map_err(Refusal::Unavailable)?;
         match answer.status {
             StatusCode::OK => {}
             StatusCode::FORBIDDEN => {
@@ -87,6 +88,19 @@ impl Sts {
                 caller.arn
             ))
         })
+    }
+
+    async fn ask(&self, request: RequestBuilder) -> anyhow::Result<Answer> {
+        let begun = Instant::now();
+        let answer = fetch::bounded(request, MAX_ANSWER).await;
+        let outcome = match answer.as_ref().map(|it| it.status) {
+            Ok(StatusCode::OK) => "answered",
+            Ok(it) if it.is_client_error() => "refused",
+            Ok(_) => "failed",
+            Err(_) => "unreachable",
+        };
+        self.metrics.sts_request(outcome, begun.elapsed());
+        answer
     }
 
     fn request(&self, proof: &StsProof, binding: &str) -> anyhow::Result<RequestBuilder> {
@@ -130,14 +144,18 @@ mod tests {
     use dynk8s_api::claim::StsProof;
     use dynk8s_api::{PrivateKey, Secret};
 
-    use super::Sts;
+    use super::{Metrics, Sts};
 
     #[test]
     fn the_request_is_built_from_what_we_know_and_the_signature() {
         // Another test may have chosen the same provider before.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let audience = PrivateKey::generate().public();
-        let sts = Sts::new(crate::fetch::client(Duration::from_secs(1)).unwrap(), audience);
+        let sts = Sts::new(
+            crate::fetch::client(Duration::from_secs(1)).unwrap(),
+            audience,
+            Metrics::default(),
+        );
         let proof = StsProof {
             region: "eu-central-1".to_owned(),
             date: "20261201T120000Z".to_owned(),

@@ -54,7 +54,7 @@ impl Place {
             config: config.into(),
             store: Store::new(cluster.client(&metrics), "dynk8s-system"),
             view,
-            sts: Sts::new(aws.client(), audience),
+            sts: Sts::new(aws.client(), audience, metrics.clone()),
             cluster: Cluster::default(),
             patience: Duration::from_millis(500),
         };

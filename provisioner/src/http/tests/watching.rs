@@ -53,6 +53,8 @@ async fn a_life_is_counted() {
         "dynk8s_sns_messages_total{outcome=\"recorded\"} 2",
         "dynk8s_sns_messages_total{outcome=\"malformed\"} 1",
         "dynk8s_sns_messages_total{outcome=\"unavailable\"} 1",
+        "dynk8s_sts_request_seconds_count{outcome=\"answered\"} 3",
+        "dynk8s_sts_request_seconds_count{outcome=\"refused\"} 1",
         "dynk8s_api_requests_total{verb=\"create\",resource=\"workers\",outcome=\"ok\"} 1",
         "dynk8s_api_requests_total{verb=\"get\",resource=\"workers\",outcome=\"failed\"} 2",
         "dynk8s_api_requests_total{verb=\"list\",resource=\"workers\",outcome=\"ok\"} 1",
