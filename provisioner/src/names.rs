@@ -6,6 +6,10 @@ pub const KEY_TYPE: &str = "dynk8s.du5t1n.me/wireguard-key";
 /// The label that says which instance an object belongs to; on a key, the empty value says that it is free.
 pub const INSTANCE_LABEL: &str = "dynk8s.du5t1n.me/ec2-instance-id";
 
+/// The label of a key that may be in a stranger's hand: its value is the instance whose claims contradicted each other. Such
+/// a key is neither free nor anybody's, whatever its other label says, until an operator has changed it and removes this.
+pub const QUARANTINE_LABEL: &str = "dynk8s.du5t1n.me/quarantined";
+
 /// The field of a key Secret that holds the wg-quick document.
 pub const KEY_FIELD: &str = "wireguard-config";
 
@@ -20,6 +24,9 @@ pub const JOIN_TYPE: &str = "dynk8s.du5t1n.me/join";
 
 /// Fields of a join Secret: the token's two halves, the generation that it belongs to and when it expires (RFC 3339).
 pub const JOIN_FIELDS: [&str; 4] = ["token-id", "token-secret", "generation", "expiration"];
+
+/// Where kubelets renew their Leases; each is named as its Node.
+pub const NODE_LEASE_NAMESPACE: &str = "kube-node-lease";
 
 /// Where bootstrap tokens live.
 pub const TOKEN_NAMESPACE: &str = "kube-system";

@@ -78,7 +78,12 @@ impl Store {
     /// Makes the Worker of an instance; its name is the lock, so [`Error::Conflict`] says that it is there.
     pub async fn create_worker(&self, id: &InstanceId, wished: Wish) -> Result<Worker, Error> {
         let instance_id = id.to_string();
-        let worker = Worker::new(id.as_str(), WorkerSpec { instance_id, wished });
+        let spec = WorkerSpec {
+            instance_id,
+            wished,
+            forced: false,
+        };
+        let worker = Worker::new(id.as_str(), spec);
         bounded(self.workers.create(&parameters_of_creation(), &worker)).await
     }
 

@@ -44,6 +44,9 @@ pub struct WorkerSpec {
     pub instance_id: String,
     /// The wished-for end.
     pub wished: Wish,
+    /// The operator's word, given by `workers release`, that the instance is gone even though its kubelet renews its Lease.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
 }
 
 /// What an instance shall be in the end.
@@ -87,6 +90,9 @@ pub struct WorkerStatus {
     /// The name of the key Secret that the instance has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// The beginning of the SHA-256 of the key's document when it was given away, in hexadecimal digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_fingerprint: Option<String>,
     /// The bootstrap token of this generation, as long as it exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,
@@ -125,6 +131,9 @@ pub enum Phase {
     Stopped,
     /// Two claims contradict each other.
     Failed,
+    /// It may be gone, and nobody knows: nothing was heard of it for long, or it was announced as terminated while its
+    /// kubelet renews its Lease. Everything is kept until an event, EC2 or an operator says more.
+    Suspect,
     /// Being released.
     Releasing,
     /// Released; the name is kept so that a late message cannot raise it.

@@ -79,6 +79,7 @@ fn words(action: &Action) -> String {
         Action::Save(_) => "save the status".to_owned(),
         Action::LabelKey { name, .. } => format!("assign the key `{name}`"),
         Action::GiveUpKey { name } => format!("give up the key `{name}`"),
+        Action::Quarantine { name, .. } => format!("put the key `{name}` into quarantine"),
         Action::FreeKey { name, .. } => format!("free the key `{name}`"),
         Action::WriteJoin { generation, .. } => format!("keep a token of generation {generation}"),
         Action::CreateToken { id } => format!("create the token `{id}`"),

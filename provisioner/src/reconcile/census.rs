@@ -22,7 +22,7 @@ const STATES: [(State, &str); 7] = [
 ];
 
 /// All phases of Workers, and their names. One that has just been made has none.
-const PHASES: [(Option<Phase>, &str); 10] = [
+const PHASES: [(Option<Phase>, &str); 11] = [
     (None, "New"),
     (Some(Phase::Announced), "Announced"),
     (Some(Phase::Waiting), "Waiting"),
@@ -31,6 +31,7 @@ const PHASES: [(Option<Phase>, &str); 10] = [
     (Some(Phase::NotReady), "NotReady"),
     (Some(Phase::Stopped), "Stopped"),
     (Some(Phase::Failed), "Failed"),
+    (Some(Phase::Suspect), "Suspect"),
     (Some(Phase::Releasing), "Releasing"),
     (Some(Phase::Gone), "Gone"),
 ];
@@ -47,7 +48,7 @@ pub(super) fn offer(metrics: &Metrics, stores: &Stores) {
     });
 }
 
-fn copies<K: kube::Resource<DynamicType = ()> + Clone>(store: &Store<K>) -> Vec<K> {
+pub(super) fn copies<K: kube::Resource<DynamicType = ()> + Clone>(store: &Store<K>) -> Vec<K> {
     store.state().iter().map(|it| K::clone(it)).collect()
 }
 

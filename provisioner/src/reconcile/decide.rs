@@ -8,9 +8,12 @@ mod certificate;
 mod journey;
 mod key;
 mod node;
+mod orphan;
+mod pool;
 mod release;
 mod settled;
 mod status;
+mod suspect;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -28,9 +31,11 @@ use crate::config::{Config, Known, NodeGroup};
 use crate::worker::{State, Wish, Worker, WorkerStatus};
 
 pub(crate) use certificate::instance_of;
-pub(crate) use key::Keys;
+pub(crate) use orphan::{Orphan, orphans};
+pub(crate) use pool::{Documents, Keys};
 pub(crate) use settled::agree;
 pub(crate) use status::Findings;
+pub(crate) use suspect::asks_for_lease;
 pub(crate) use token::Join;
 pub(crate) use turn::{Turn, Weight, reached, turns};
 
@@ -46,6 +51,8 @@ pub(crate) struct Observed {
     pub(crate) join: Option<Join>,
     /// The Node of the instance's name.
     pub(crate) node: Option<Node>,
+    /// When the Node's Lease was renewed last, if that was asked for.
+    pub(crate) lease: Option<Timestamp>,
     /// Undecided requests for a client certificate of the instance's name.
     pub(crate) requests: Vec<CertificateSigningRequest>,
 }
@@ -59,6 +66,8 @@ pub(crate) enum Action {
     LabelKey { name: String, resource_version: String },
     /// Makes sure that a key that was chosen is another's by now: reads it afresh, changes nothing.
     GiveUpKey { name: String },
+    /// Takes a key out of use.
+    Quarantine { name: String, resource_version: String },
     /// Takes a key back.
     FreeKey { name: String, resource_version: String },
     /// Draws a token and keeps it in our namespace; `replaces` is the resource version of the one before.
@@ -114,6 +123,8 @@ struct Draft<'a> {
     status: &'a WorkerStatus,
     findings: Findings,
     saved: Findings,
+    /// Whether the instance may be gone, or may be there although it is said to be gone.
+    suspect: bool,
     actions: Vec<Action>,
     again: Duration,
 }
@@ -127,10 +138,12 @@ pub(crate) fn decide(case: Case<'_>) -> Plan {
         status,
         findings: Findings::of(status),
         saved: Findings::of(status),
+        suspect: false,
         actions: Vec::new(),
         again: AT_LEAST_EVERY,
     };
     match case.worker.spec.wished {
+        Wish::Gone if suspect::lives(&mut draft) => {}
         Wish::Gone => release::release(&mut draft),
         Wish::Running => {
             status::acknowledge(&mut draft);
@@ -139,6 +152,7 @@ pub(crate) fn decide(case: Case<'_>) -> Plan {
             journey::explain(&mut draft);
             token::issue(&mut draft, key.as_ref());
             certificate::approve(&mut draft);
+            suspect::is_silent(&mut draft, key.as_ref());
         }
     }
     draft.finish()

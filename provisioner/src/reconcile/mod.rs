@@ -1,6 +1,7 @@
 //! The loop that acts: whenever anything of an instance changes, and at least every 30 s, the next missing thing is done.
 //!
-//! `decide` says what, and is pure; `watch` and `observe` see, `apply` does. Two loops at once are safe, only wasteful.
+//! `decide` says what, and is pure; `watch` and `observe` see, `apply` does, `tend` looks after what has no Worker. Two loops
+//! at once are safe, only wasteful; so of several replicas the one that holds the `lease` acts.
 
 mod apply;
 mod census;
@@ -8,9 +9,11 @@ pub(crate) mod check;
 mod decide;
 mod draw;
 mod events;
+mod lease;
 mod observe;
 mod render;
 mod start;
+mod tend;
 mod watch;
 
 use std::collections::HashMap;
@@ -29,6 +32,8 @@ use tracing::{Instrument as _, debug, info_span, warn};
 use self::apply::Failure;
 use self::decide::Case;
 use self::events::Events;
+use self::lease::Candidate;
+use self::tend::Tender;
 use self::watch::Stores;
 use crate::config::Live;
 use crate::metrics::Metrics;
@@ -52,6 +57,8 @@ struct Context {
     events: Events,
     stores: Stores,
     resynced: Done,
+    /// Whether this replica acts.
+    acting: tokio::sync::watch::Receiver<bool>,
     /// How often in a row a Worker's pass has failed.
     failures: Mutex<HashMap<String, u32>>,
 }
@@ -87,8 +94,10 @@ async fn act(around: &Surroundings) -> anyhow::Result<()> {
     let workers: Api<Worker> = Api::namespaced(client.clone(), namespace);
     let controller = Controller::new(workers, watcher::Config::default())
         .with_config(controller::Config::default().concurrency(CONCURRENCY));
-    let (stores, controller) = watch::attach(controller, client, namespace);
+    let (stores, orphaned, controller) = watch::attach(controller, client, namespace);
     census::offer(metrics, &stores);
+    let (candidate, acting) = Candidate::new(client, namespace);
+    let tender = Tender::new(client, namespace, orphaned);
     let (events, writing) = Events::new(client.clone());
     let writing = tokio::spawn(writing);
     let resync = Resync::new(client.clone(), namespace, stores.workers.clone(), config.clone());
@@ -106,6 +115,7 @@ async fn act(around: &Surroundings) -> anyhow::Result<()> {
         events,
         stores,
         resynced: resync.done(),
+        acting: acting.clone(),
         failures: Mutex::default(),
     });
     let listed = async {
@@ -115,6 +125,7 @@ async fn act(around: &Surroundings) -> anyhow::Result<()> {
         std::future::pending::<()>().await;
     };
     let passes = controller
+        .reconcile_all_on(lease::taken(acting.clone()))
         .graceful_shutdown_on(stop.clone().asked())
         .run(reconcile, again_after, Arc::clone(&context))
         .for_each(async |result| match result {
@@ -127,7 +138,10 @@ async fn act(around: &Surroundings) -> anyhow::Result<()> {
         () = passes => {}
         () = listed => {}
         () = resync.run() => {}
+        () = candidate.run() => {}
+        () = tender.run(&context.stores, || *acting.borrow()) => {}
     }
+    lease::give_back(client, namespace).await;
     // Whatever is still to be told of.
     drop(context);
     let _ = timeout(events::PATIENCE, writing).await;
@@ -141,13 +155,20 @@ async fn reconcile(worker: Arc<Worker>, context: Arc<Context>) -> Result<control
 
 async fn look(worker: Arc<Worker>, context: Arc<Context>) -> Result<controller::Action, Failure> {
     context.stores.ready().await?;
+    if !*context.acting.borrow() {
+        return Ok(controller::Action::await_change());
+    }
     let name = worker.name_any();
     let Ok(instance) = name.parse::<InstanceId>() else {
         warn!("ignored: its name is no instance id");
         return Ok(controller::Action::await_change());
     };
     let config = context.config.get();
-    let observed = observe::observe(&context.stores, &config, &context.resynced, &worker, &instance);
+    let mut observed = observe::observe(&context.stores, &config, &context.resynced, &worker, &instance);
+    if decide::asks_for_lease(&worker, &observed) {
+        let renewed = observe::renewed(&context.client, &name).await;
+        observed.lease = renewed.map_err(|error| Failure::NoLease(Box::new(error)))?;
+    }
     let plan = decide::decide(Case {
         instance: &instance,
         worker: &worker,

@@ -1,17 +1,20 @@
 //! Gathers what concerns one instance from what is watched.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use dynk8s_api::InstanceId;
+use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
-use kube::ResourceExt as _;
 use kube::runtime::reflector::ObjectRef;
+use kube::{Api, Client, ResourceExt as _};
 
 use super::decide::{self, Join, Keys, Observed, instance_of};
 use super::watch::Stores;
 use crate::config::Config;
+use crate::names::NODE_LEASE_NAMESPACE;
 use crate::resync::Done;
 use crate::worker::Worker;
 
@@ -30,6 +33,7 @@ pub(super) fn observe(
         unsettled: config.aws.is_some() && !resynced.is_done() && !agree(stores),
         join: stores.joins.get(&join).and_then(|it| Join::of(&it)),
         node: stores.nodes.get(&ObjectRef::new(name)).map(|it| Node::clone(&it)),
+        lease: None,
         requests: requests(stores, instance),
     }
 }
@@ -50,6 +54,7 @@ fn keys(stores: &Stores, config: &Config, worker: &Worker, nodes: &[Arc<Node>], 
     let chosen = worker.status.as_ref().and_then(|it| it.key.as_deref());
     Keys::of(
         secrets.iter().map(AsRef::as_ref),
+        &mut stores.documents.lock().unwrap_or_else(PoisonError::into_inner),
         &nodes,
         instance,
         &pool,
@@ -61,6 +66,13 @@ fn keys(stores: &Stores, config: &Config, worker: &Worker, nodes: &[Arc<Node>], 
 fn agree(stores: &Stores) -> bool {
     let (keys, workers) = (stores.keys.state(), stores.workers.state());
     decide::agree(keys.iter().map(AsRef::as_ref), workers.iter().map(AsRef::as_ref))
+}
+
+/// When a Node's Lease was renewed last; `None` if it has none.
+pub(super) async fn renewed(client: &Client, node: &str) -> kube::Result<Option<Timestamp>> {
+    let leases: Api<Lease> = Api::namespaced(client.clone(), NODE_LEASE_NAMESPACE);
+    let lease = leases.get_opt(node).await?;
+    Ok(lease.and_then(|it| it.spec?.renew_time).map(|it| it.0))
 }
 
 fn requests(stores: &Stores, instance: &InstanceId) -> Vec<CertificateSigningRequest> {

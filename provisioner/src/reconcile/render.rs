@@ -9,7 +9,9 @@ use k8s_openapi::api::core::v1::{Secret, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde_json::{Value, json};
 
-use crate::names::{INSTANCE_LABEL, JOIN_FIELDS, JOIN_TYPE, TOKEN_GROUP, TOKEN_NAMESPACE, TOKEN_TYPE};
+use crate::names::{
+    INSTANCE_LABEL, JOIN_FIELDS, JOIN_TYPE, QUARANTINE_LABEL, TOKEN_GROUP, TOKEN_NAMESPACE, TOKEN_TYPE,
+};
 use crate::worker::{API_VERSION, KIND, Token};
 
 /// The description of our tokens, which an admission policy compares.
@@ -84,6 +86,12 @@ pub(super) fn token_secret(instance: &InstanceId, join: &Secret) -> Option<Secre
 /// The value of a key's label, if the key is as it was seen.
 pub(super) fn key_label(value: &str, resource_version: &str) -> Value {
     json!({"metadata": {"resourceVersion": resource_version, "labels": {INSTANCE_LABEL: value}}})
+}
+
+/// A key out of use: no instance's, and not free.
+pub(super) fn quarantine(instance: &InstanceId, resource_version: &str) -> Value {
+    let labels = json!({INSTANCE_LABEL: null, QUARANTINE_LABEL: instance});
+    json!({"metadata": {"resourceVersion": resource_version, "labels": labels}})
 }
 
 /// The approval of a request, if it is as it was seen.

@@ -1,14 +1,17 @@
 //! What is watched, and which Worker each change concerns.
 
+use std::sync::Mutex;
+
+use futures_util::TryStreamExt as _;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::{Node, Secret};
 use kube::runtime::reflector::{ObjectRef, Store, store};
 use kube::runtime::{Controller, WatchStreamExt as _, watcher};
 use kube::{Api, Client, ResourceExt as _};
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, mpsc};
 
 use super::apply::Failure;
-use super::decide::instance_of;
+use super::decide::{Documents, Orphan, instance_of};
 use crate::names::{INSTANCE_LABEL, JOIN_TYPE, KEY_TYPE};
 use crate::worker::{Wish, Worker};
 
@@ -19,6 +22,8 @@ pub(super) struct Stores {
     pub(super) joins: Store<Secret>,
     pub(super) nodes: Store<Node>,
     pub(super) requests: Store<CertificateSigningRequest>,
+    /// The documents of the keys, read once each.
+    pub(super) documents: Mutex<Documents>,
     listed: OnceCell<()>,
 }
 
@@ -42,7 +47,13 @@ impl Stores {
 }
 
 /// Has the controller woken by everything that concerns a Worker.
-pub(super) fn attach(controller: Controller<Worker>, client: &Client, namespace: &str) -> (Stores, Controller<Worker>) {
+///
+/// Also tells of the join Secrets that were deleted: that is how the cluster cleans up after a deleted Worker.
+pub(super) fn attach(
+    controller: Controller<Worker>,
+    client: &Client,
+    namespace: &str,
+) -> (Stores, mpsc::UnboundedReceiver<Orphan>, Controller<Worker>) {
     let workers = controller.store();
     let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
     let of_type = |kind: &str| watcher::Config::default().fields(&format!("type={kind}"));
@@ -53,9 +64,16 @@ pub(super) fn attach(controller: Controller<Worker>, client: &Client, namespace:
         .default_backoff()
         .reflect(keys_writer);
     let (joins, joins_writer) = store();
+    let (deleted, orphaned) = mpsc::unbounded_channel();
     let joins_stream = watcher(secrets, of_type(JOIN_TYPE))
         .default_backoff()
-        .reflect(joins_writer);
+        .reflect(joins_writer)
+        .inspect_ok(move |event| {
+            if let watcher::Event::Delete(join) = event {
+                // Nobody listens any more only when the process ends.
+                let _ = Orphan::of_join(join).map(|it| deleted.send(it));
+            }
+        });
     let (nodes, nodes_writer) = store();
     let nodes_stream = watcher(Api::<Node>::all(client.clone()), watcher::Config::default())
         .default_backoff()
@@ -80,9 +98,10 @@ pub(super) fn attach(controller: Controller<Worker>, client: &Client, namespace:
         joins,
         nodes,
         requests,
+        documents: Mutex::default(),
         listed: OnceCell::new(),
     };
-    (stores, controller)
+    (stores, orphaned, controller)
 }
 
 /// Images are most of a Node, and of no interest here.
@@ -147,6 +166,7 @@ mod tests {
             joins,
             nodes,
             requests,
+            documents: Mutex::default(),
             listed: OnceCell::new(),
         };
         let mut waiting: FuturesUnordered<_> = (0..8).map(|_| stores.ready()).collect();

@@ -22,6 +22,8 @@ const KEY: u8 = 2;
 /// From power on; a node on AWS must be there before the autoscaler's patience ends, which is 15 minutes.
 const JOIN_WITHIN: Duration = Duration::from_mins(5);
 const SOON: Duration = Duration::from_secs(20);
+/// As long as its kubelet seems to live, an instance is not believed to be gone.
+const LEASE_HOLDS: Duration = Duration::from_secs(40);
 
 /// One instance comes, becomes a node and goes; the next one gets its key.
 pub async fn tell(region: &Region, image: &Image, teller: &Teller) -> anyhow::Result<()> {
@@ -121,7 +123,7 @@ async fn gone(region: &Region, instance: &Instance) -> anyhow::Result<()> {
     region.aws.announce(instance, InstanceState::ShuttingDown).await?;
     region.aws.cloud.remove(&instance.id);
     region.aws.announce(instance, InstanceState::Terminated).await?;
-    until("the Node is gone", SOON, async || {
+    until("the Node is gone", LEASE_HOLDS + SOON, async || {
         Ok(region.get(&["node", &instance.id]).await?.is_none().then_some(()))
     })
     .await?;

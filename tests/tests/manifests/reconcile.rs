@@ -61,6 +61,8 @@ pub(crate) fn its_rights_are_enough(stage: &Stage) -> anyhow::Result<()> {
         let said = std::fs::read_to_string(log)?;
         let refused = said
             .lines()
+            // The pool is as small as it can be, and that is said.
+            .filter(|it| !it.contains("WireGuard keys is free"))
             .find(|it| it.contains("\"WARN\"") || it.contains("\"ERROR\""));
         ensure!(refused.is_none(), "{refused:?}");
     }

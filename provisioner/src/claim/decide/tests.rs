@@ -28,6 +28,7 @@ impl Case {
         let spec = WorkerSpec {
             instance_id: ID.to_owned(),
             wished: Wish::Running,
+            forced: false,
         };
         let mut worker = Worker::new(ID, spec);
         worker.status = Some(WorkerStatus {

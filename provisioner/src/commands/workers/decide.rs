@@ -66,11 +66,11 @@ pub(super) enum Release {
 }
 
 pub(super) fn release(worker: &Worker, force: bool) -> Release {
-    if worker.spec.wished == Wish::Gone {
-        return Release::Already;
-    }
     let unknown = WorkerStatus::default();
     let status = worker.status.as_ref().unwrap_or(&unknown);
+    if worker.spec.wished == Wish::Gone && status.phase != Some(Phase::Suspect) {
+        return Release::Already;
+    }
     let node = status.node.as_ref();
     if let Some(node) = node.filter(|it| it.ready && !force) {
         return Release::Refused(format!(

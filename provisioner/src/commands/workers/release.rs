@@ -54,7 +54,7 @@ pub(in crate::commands) async fn carry_out(
 /// Only as it was seen: a Node may have become Ready meanwhile.
 async fn wish_gone(cluster: &Cluster, name: &InstanceId, worker: &Worker) -> anyhow::Result<()> {
     let metadata = json!({ "resourceVersion": worker.metadata.resource_version, "uid": worker.metadata.uid });
-    let patch = Patch::Merge(json!({ "metadata": metadata, "spec": { "wished": Wish::Gone } }));
+    let patch = Patch::Merge(json!({ "metadata": metadata, "spec": { "wished": Wish::Gone, "forced": true } }));
     let parameters = PatchParams::default();
     let call = cluster.workers.patch(name.as_str(), &parameters, &patch);
     ask(format!("release Worker `{name}`"), call).await.map(drop)

@@ -13,6 +13,8 @@ pub(in crate::reconcile) enum Failure {
     Refused { action: String, error: Box<Error> },
     #[error("failed to {action} within {PATIENCE:?}")]
     TimedOut { action: String },
+    #[error("failed to read the Node's Lease: {}", reason(.0))]
+    NoLease(Box<Error>),
     #[error("the join Secret holds no token")]
     NoToken,
     #[error("a watch has ended")]
@@ -24,7 +26,7 @@ impl Failure {
     pub(in crate::reconcile) fn name(&self) -> &'static str {
         match self {
             Self::Changed { .. } => "conflict",
-            Self::Refused { .. } => "refused",
+            Self::Refused { .. } | Self::NoLease(_) => "refused",
             Self::TimedOut { .. } => "timed-out",
             Self::NoToken | Self::WatchEnded => "failed",
         }

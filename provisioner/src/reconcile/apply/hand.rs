@@ -53,6 +53,13 @@ impl Hand {
                 resource_version,
             } => self.label(&key, name, &resource_version).await?,
             Action::GiveUpKey { name: key } => self.give_up(&key).await?,
+            Action::Quarantine {
+                name: key,
+                resource_version,
+            } => {
+                let patch = render::quarantine(&instance, &resource_version);
+                merge(&self.secrets, &key, patch).await?;
+            }
             Action::FreeKey {
                 name: key,
                 resource_version,

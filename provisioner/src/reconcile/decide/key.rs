@@ -4,135 +4,26 @@
 //! seen. So two passes that see different pools still choose one key. A choice is given up only when the key is known to
 //! be another's, for a label that is on its way may arrive late.
 
-use std::collections::BTreeSet;
-use std::net::IpAddr;
-
-use dynk8s_api::wireguard::Document;
-use k8s_openapi::api::core::v1::{Node, Secret};
-
+use super::pool::{Key, Keys};
 use super::status::Kind;
 use super::{Action, Draft};
-use crate::config::Selector;
-use crate::names::{INSTANCE_LABEL, KEY_FIELD};
-
-/// A key Secret, without the key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
-    pub(crate) name: String,
-    pub(crate) resource_version: String,
-    /// The tunnel addresses of its document.
-    pub(crate) addresses: Vec<IpAddr>,
-    /// A Node that shows one of the addresses.
-    pub(crate) shown_by: Option<String>,
-}
-
-/// The pool as one instance sees it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Keys {
-    /// Labelled with the instance.
-    pub(crate) held: Vec<Key>,
-    /// Free and usable: the one that was chosen before if that is free, else the first by name.
-    pub(crate) free: Option<Key>,
-    /// Whether the one that was chosen before is free.
-    pub(crate) choice_is_free: bool,
-    pub(crate) total: usize,
-    /// Without the label: neither free nor held.
-    pub(crate) unlabelled: usize,
-    /// Free by their label, but with a document that cannot be read or an address that a Node shows.
-    pub(crate) unusable: usize,
-}
-
-impl Keys {
-    /// Looks at all keys on behalf of an instance that may have those of `pool`; `chosen` is its own choice so far, `others`
-    /// are those of others.
-    pub(crate) fn of<'a>(
-        secrets: impl IntoIterator<Item = &'a Secret>,
-        nodes: &[&Node],
-        instance: &str,
-        pool: &Selector,
-        chosen: Option<&str>,
-        others: impl FnOnce() -> BTreeSet<String>,
-    ) -> Self {
-        let mut keys = Self::default();
-        let mut free = Vec::new();
-        for secret in secrets {
-            let is_held = holder(secret) == Some(instance);
-            if !is_held && !pool.matches(secret.metadata.labels.as_ref()) {
-                continue;
-            }
-            keys.total += 1;
-            match holder(secret) {
-                None => keys.unlabelled += 1,
-                Some("") => free.push(secret),
-                Some(_) if is_held => keys.held.extend(Key::of(secret, nodes)),
-                Some(_) => {}
-            }
-        }
-        keys.held.sort_by(|one, other| one.name.cmp(&other.name));
-        if keys.held.is_empty() && !free.is_empty() {
-            keys.choose(free, nodes, chosen, others);
-        }
-        keys
-    }
-
-    fn choose(
-        &mut self,
-        mut free: Vec<&Secret>,
-        nodes: &[&Node],
-        chosen: Option<&str>,
-        others: impl FnOnce() -> BTreeSet<String>,
-    ) {
-        if let Some(choice) = free.iter().find(|it| Some(name(it)) == chosen) {
-            free = vec![choice];
-            self.choice_is_free = true;
-        } else {
-            let others = others();
-            free.retain(|it| !others.contains(name(it)));
-            free.sort_by_key(|it| name(it));
-        }
-        for secret in free {
-            let key = Key::of(secret, nodes).filter(|it| !it.addresses.is_empty() && it.shown_by.is_none());
-            if key.is_some() {
-                self.free = key;
-                return;
-            }
-            self.unusable += 1;
-        }
-    }
-}
-
-impl Key {
-    fn of(secret: &Secret, nodes: &[&Node]) -> Option<Self> {
-        let addresses = addresses(secret);
-        let shown_by = nodes
-            .iter()
-            .find(|it| internal_addresses(it).any(|it| addresses.contains(&it)));
-        Some(Self {
-            name: secret.metadata.name.clone()?,
-            resource_version: secret.metadata.resource_version.clone()?,
-            shown_by: shown_by.and_then(|it| it.metadata.name.clone()),
-            addresses,
-        })
-    }
-}
+use crate::names::INSTANCE_LABEL;
 
 /// Finds the instance's key, or gives it one if it may have one.
 pub(super) fn assign(draft: &mut Draft<'_>) -> Option<Key> {
+    if draft.failed() {
+        quarantine(draft);
+        return None;
+    }
     let keys = &draft.case.observed.keys;
     let chosen = draft.findings.key.as_deref();
     let held = keys.held.iter().find(|it| Some(it.name.as_str()) == chosen);
     if let Some(key) = held.or(keys.held.first()).cloned() {
-        draft.findings.key = Some(key.name.clone());
-        let others = keys.held.len() - 1;
-        let message = match others {
-            0 => format!("has the key `{}`", key.name),
-            _ => format!(
-                "has the key `{}`; {others} more carry its name on their label",
-                key.name
-            ),
-        };
-        draft.say(Kind::KeyAssigned, true, "Assigned", message);
-        return Some(key);
+        return Some(keep(draft, key));
+    }
+    if draft.findings.joined.is_some() && !keys.choice_is_free {
+        lost(draft);
+        return None;
     }
     if draft.status.announced.is_none() && draft.status.claim.is_none() {
         draft.say(
@@ -167,58 +58,85 @@ pub(super) fn assign(draft: &mut Draft<'_>) -> Option<Key> {
         return None;
     };
     draft.findings.key = Some(key.name.clone());
-    draft.say(
-        Kind::KeyAssigned,
-        false,
-        "Assigning",
-        format!("takes the key `{}`", key.name),
-    );
-    draft.guard();
-    draft.act(Action::LabelKey {
-        name: key.name.clone(),
-        resource_version: key.resource_version.clone(),
-    });
+    draft.findings.key_fingerprint = Some(key.fingerprint.clone());
     draft.say(
         Kind::KeyAssigned,
         true,
         "Assigned",
         format!("has the key `{}`", key.name),
     );
+    draft.guard();
+    draft.act(Action::LabelKey {
+        name: key.name.clone(),
+        resource_version: key.resource_version.clone(),
+    });
     Some(key)
+}
+
+/// Takes note of a key that the instance has, and of what happened to it since.
+fn keep(draft: &mut Draft<'_>, key: Key) -> Key {
+    let others = draft.case.observed.keys.held.len() - 1;
+    let same = draft.findings.key.as_ref() == Some(&key.name);
+    let known = draft.findings.key_fingerprint.take().filter(|_| same);
+    // What has not joined yet is served the document as it is now.
+    let given = known.filter(|_| draft.findings.joined.is_some());
+    let given = given.unwrap_or_else(|| key.fingerprint.clone());
+    let name = &key.name;
+    let (reason, message) = if given != key.fingerprint {
+        let message = format!(
+            "the document of the key `{name}` was changed after the node got it, and the node still has the old one; change it              back, or terminate the instance"
+        );
+        ("KeyChanged", message)
+    } else if let Some(other) = &key.double {
+        let message =
+            format!("the key `{name}` and `{other}` have the same private key or address; remove one of them");
+        ("KeyDoubled", message)
+    } else if others > 0 {
+        let message = format!("has the key `{name}`; {others} more carry its name on their label");
+        ("Assigned", message)
+    } else {
+        ("Assigned", format!("has the key `{name}`"))
+    };
+    draft.say(Kind::KeyAssigned, true, reason, message);
+    draft.findings.key = Some(key.name.clone());
+    draft.findings.key_fingerprint = Some(given);
+    key
+}
+
+/// A node that has joined keeps using the key that it has: another one would be of no use to it.
+fn lost(draft: &mut Draft<'_>) {
+    let message = match &draft.findings.key {
+        Some(name) => format!(
+            "the node has joined with the key `{name}`, whose Secret is not there or is labelled for another now; put it back, or              terminate the instance"
+        ),
+        None => "the node has joined, and no key names the instance".to_owned(),
+    };
+    draft.say(Kind::KeyAssigned, false, "KeyLost", message);
+}
+
+/// Takes the keys out of use that two quarrelling claims may both have got.
+pub(super) fn quarantine(draft: &mut Draft<'_>) {
+    let held = &draft.case.observed.keys.held;
+    for key in held {
+        draft.actions.push(Action::Quarantine {
+            name: key.name.clone(),
+            resource_version: key.resource_version.clone(),
+        });
+    }
+    let held = held.first().map(|it| it.name.clone());
+    draft.findings.key_fingerprint = None;
+    if let Some(name) = held.or(draft.findings.key.take()) {
+        draft.findings.key = None;
+        let message =
+            format!("the key `{name}` is in quarantine: change it here and on the gateway before it is used again");
+        draft.say(Kind::KeyAssigned, false, "Quarantined", message);
+    }
 }
 
 fn exhausted(keys: &Keys) -> String {
     format!(
-        "none of {} keys is free ({} without the label `{INSTANCE_LABEL}`, {} with an unreadable document or an address in \
-         use); add one (that the node group's `keys` select), or terminate an instance that has one",
-        keys.total, keys.unlabelled, keys.unusable
+        "none of {} keys is free ({} without the label `{INSTANCE_LABEL}`, {} in quarantine, {} with an unreadable document or \
+         an address in use); add one (that the node group's `keys` select), or terminate an instance that has one",
+        keys.total, keys.unlabelled, keys.quarantined, keys.unusable
     )
-}
-
-fn name(secret: &Secret) -> &str {
-    secret.metadata.name.as_deref().unwrap_or_default()
-}
-
-fn holder(secret: &Secret) -> Option<&str> {
-    secret.metadata.labels.as_ref()?.get(INSTANCE_LABEL).map(String::as_str)
-}
-
-fn addresses(secret: &Secret) -> Vec<IpAddr> {
-    let field = secret.data.as_ref().and_then(|it| it.get(KEY_FIELD));
-    let document = field
-        .and_then(|it| std::str::from_utf8(&it.0).ok())
-        .and_then(|it| Document::parse(it).ok());
-    document.map_or_else(Vec::new, |it| {
-        it.interface.addresses.iter().map(ipnet::IpNet::addr).collect()
-    })
-}
-
-/// The addresses of type `InternalIP` that a Node shows.
-pub(super) fn internal_addresses(node: &Node) -> impl Iterator<Item = IpAddr> {
-    let addresses = node.status.as_ref().and_then(|it| it.addresses.as_ref());
-    addresses
-        .into_iter()
-        .flatten()
-        .filter(|it| it.type_ == "InternalIP")
-        .filter_map(|it| it.address.parse().ok())
 }

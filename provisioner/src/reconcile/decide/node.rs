@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Node, Taint};
 
-use super::key::{Key, internal_addresses};
+use super::pool::{Key, internal_addresses};
 use super::status::Kind;
 use super::{Action, Draft};
 use crate::config::Settings;

@@ -1,14 +1,19 @@
 //! Taking back what a gone instance had, in an order that forgets nothing: token, Node, rest, key, tombstone.
 
 use super::status::Kind;
-use super::{Action, Draft, elapsed, node, token};
+use super::{Action, Draft, elapsed, key, node, token};
 
 /// Goes on with the release from wherever it stands.
 pub(super) fn release(draft: &mut Draft<'_>) {
     token::withdraw(draft);
     remove_node(draft);
+    if draft.failed() {
+        key::quarantine(draft);
+    }
     let now = draft.case.now;
-    let released = *draft.findings.released.get_or_insert(now);
+    // A time that is yet to come was written when the clock was wrong.
+    let released = draft.findings.released.filter(|it| *it <= now).unwrap_or(now);
+    draft.findings.released = Some(released);
     let cooldown = draft.case.config.times.key_cooldown;
     let resting = cooldown.saturating_sub(elapsed(released, now));
     let had_key = draft.findings.key.is_some() || !draft.case.observed.keys.held.is_empty();
@@ -37,6 +42,9 @@ fn remove_node(draft: &mut Draft<'_>) {
 
 /// Frees every key of the instance that no Node shows; whether that were all.
 fn free_keys(draft: &mut Draft<'_>) -> bool {
+    if draft.failed() {
+        return true;
+    }
     let held = &draft.case.observed.keys.held;
     for key in held.iter().filter(|it| it.shown_by.is_none()) {
         draft.act(Action::FreeKey {
@@ -46,6 +54,7 @@ fn free_keys(draft: &mut Draft<'_>) -> bool {
     }
     let Some((key, node)) = held.iter().find_map(|it| it.shown_by.as_ref().map(|node| (it, node))) else {
         draft.findings.key = None;
+        draft.findings.key_fingerprint = None;
         return true;
     };
     let message = format!(
@@ -58,7 +67,8 @@ fn free_keys(draft: &mut Draft<'_>) -> bool {
 
 fn bury(draft: &mut Draft<'_>) {
     let now = draft.case.now;
-    let buried = *draft.findings.buried.get_or_insert(now);
+    let buried = draft.findings.buried.filter(|it| *it <= now).unwrap_or(now);
+    draft.findings.buried = Some(buried);
     draft.say(
         Kind::Released,
         true,

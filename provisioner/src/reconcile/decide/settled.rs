@@ -56,6 +56,7 @@ mod tests {
         let spec = WorkerSpec {
             instance_id: (*name).to_owned(),
             wished: Wish::Running,
+            forced: false,
         };
         let mut worker = Worker::new(name, spec);
         worker.status = Some(WorkerStatus {

@@ -14,6 +14,7 @@ pub(crate) struct Findings {
     pub(crate) phase: Option<Phase>,
     pub(crate) generation: Option<u32>,
     pub(crate) key: Option<String>,
+    pub(crate) key_fingerprint: Option<String>,
     pub(crate) token: Option<Token>,
     pub(crate) node: Option<Node>,
     pub(crate) joined: Option<Timestamp>,
@@ -56,6 +57,7 @@ impl Findings {
             phase: status.phase,
             generation: status.generation,
             key: status.key.clone(),
+            key_fingerprint: status.key_fingerprint.clone(),
             token: status.token.clone(),
             node: status.node.clone(),
             joined: status.joined,
@@ -115,7 +117,7 @@ pub(super) fn acknowledge(draft: &mut Draft<'_>) {
             false,
             "Contested",
             "two claims with different keys were proven before the join, so one of them is a theft: everything handed out \
-             is revoked and the key stays with the instance; terminate the instance and replace the key's WireGuard peer",
+             is revoked and the key is in quarantine; terminate the instance and replace the key's WireGuard peer",
         ),
         (Some(claim), false) => {
             let message = format!("the instance proved itself; its kubelet is {}", claim.kubelet_version);
@@ -141,10 +143,10 @@ fn reason(state: State) -> &'static str {
 pub(super) fn phase(draft: &Draft<'_>) -> Phase {
     let findings = &draft.findings;
     if draft.case.worker.spec.wished == Wish::Gone {
-        return if findings.buried.is_some() {
-            Phase::Gone
-        } else {
-            Phase::Releasing
+        return match findings.buried {
+            Some(_) => Phase::Gone,
+            None if draft.suspect => Phase::Suspect,
+            None => Phase::Releasing,
         };
     }
     if draft.failed() {
@@ -152,6 +154,9 @@ pub(super) fn phase(draft: &Draft<'_>) -> Phase {
     }
     if draft.stopped() {
         return Phase::Stopped;
+    }
+    if draft.suspect {
+        return Phase::Suspect;
     }
     if findings.joined.is_some() {
         let ready = findings.node.as_ref().is_some_and(|it| it.ready);

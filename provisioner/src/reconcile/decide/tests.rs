@@ -1,9 +1,11 @@
 //! Decisions, case by case, and under crashes, conflicts and old views.
 
+mod doubts;
 mod fixture;
 mod journeys;
 mod keys;
 mod nodes;
+mod orphans;
 mod releases;
 mod scene;
 mod simulation;

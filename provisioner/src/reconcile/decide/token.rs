@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 
-use super::key::Key;
+use super::pool::Key;
 use super::status::Kind;
 use super::{Action, Draft, elapsed};
 use crate::config::TokenMode;

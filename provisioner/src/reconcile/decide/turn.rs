@@ -8,7 +8,7 @@ use super::elapsed;
 use crate::worker::{Announced, State};
 
 /// Reasons that an operator must hear of.
-const ALARMS: [&str; 14] = [
+const ALARMS: [&str; 18] = [
     "AddressInUse",
     "Contested",
     "Expired",
@@ -16,11 +16,15 @@ const ALARMS: [&str; 14] = [
     "ForeignNode",
     "Ignored",
     "JoinFailed",
+    "KeyChanged",
+    "KeyDoubled",
+    "KeyLost",
     "Missing",
     "NodeExists",
     "NotEligible",
     "NotOnTunnel",
     "PoolEmpty",
+    "Quarantined",
     "Suspect",
     "WrongCertificate",
 ];

@@ -32,6 +32,7 @@ fn worker() -> Worker {
     let spec = WorkerSpec {
         instance_id: "i-0123abcd".to_owned(),
         wished: Wish::Running,
+        forced: false,
     };
     let mut worker = Worker::new("i-0123abcd", spec);
     worker.metadata.namespace = Some("dynk8s-system".to_owned());

@@ -28,6 +28,7 @@ fn worker(number: usize, minutes: i64) -> Worker {
     let spec = WorkerSpec {
         instance_id: name(number),
         wished: Wish::Running,
+        forced: false,
     };
     let mut worker = Worker::new(&name(number), spec);
     worker.metadata.creation_timestamp = Some(Time(created));

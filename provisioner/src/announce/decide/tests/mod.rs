@@ -34,6 +34,7 @@ fn worker(wished: Wish, announced: Option<Announced>) -> Worker {
         WorkerSpec {
             instance_id: ID.to_owned(),
             wished,
+            forced: false,
         },
     );
     worker.status = Some(WorkerStatus {

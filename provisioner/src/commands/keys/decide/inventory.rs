@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{Node, Secret};
 use serde::Serialize;
 
 use super::document;
-use crate::names::{INSTANCE_LABEL, KEY_FIELD, RETIRED_LABEL};
+use crate::names::{INSTANCE_LABEL, KEY_FIELD, QUARANTINE_LABEL, RETIRED_LABEL};
 use crate::store;
 use crate::worker::{Worker, WorkerStatus};
 
@@ -94,6 +94,7 @@ impl Entry {
     fn read(secret: &Secret) -> Option<Self> {
         let mut labels = secret.metadata.labels.clone().unwrap_or_default();
         let instance = labels.remove(INSTANCE_LABEL);
+        let quarantined = labels.remove(QUARANTINE_LABEL);
         let retired = labels.remove(RETIRED_LABEL).is_some();
         let text = store::text(secret, KEY_FIELD);
         let (document, problems) = match text.as_ref().map(|it| Document::parse(it.expose())) {
@@ -108,11 +109,12 @@ impl Entry {
         Some(Self {
             name: secret.metadata.name.clone()?,
             state: match instance.as_deref() {
+                _ if quarantined.is_some() => State::Quarantined,
                 None => State::Unlabelled,
                 Some("") => State::Free,
                 Some(_) => State::InUse,
             },
-            instance: instance.filter(|it| !it.is_empty()),
+            instance: quarantined.or(instance).filter(|it| !it.is_empty()),
             addresses,
             public_key: document.as_ref().and_then(document::public_key).map(String::from),
             labels,
@@ -128,6 +130,9 @@ impl Entry {
 
     /// What the Worker says of a key that is held, and what the problems make of one that is free.
     fn settle(&mut self, workers: &[Worker]) {
+        if self.state == State::Quarantined {
+            return;
+        }
         let Some(instance) = self.instance.as_deref() else {
             if self.state == State::Free {
                 self.state = match (self.problems.is_empty(), self.retired) {

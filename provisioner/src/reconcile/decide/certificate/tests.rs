@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use test_case::test_case;
 
 use super::*;
-use crate::reconcile::decide::key::Key;
+use crate::reconcile::decide::pool::Key;
 use crate::reconcile::decide::{Case, Join, Observed, decide};
 use crate::worker::{State, Wish, Worker, WorkerSpec, WorkerStatus};
 
@@ -163,12 +163,15 @@ fn plan(change: impl FnOnce(&mut WorkerStatus, &mut Observed)) -> Vec<Action> {
         name: "key-1".to_owned(),
         resource_version: "1".to_owned(),
         addresses: vec![],
+        fingerprint: String::new(),
+        double: None,
         shown_by: None,
     });
     change(&mut status, &mut observed);
     let spec = WorkerSpec {
         instance_id: INSTANCE.to_owned(),
         wished: Wish::Running,
+        forced: false,
     };
     let mut worker = Worker::new(INSTANCE, spec);
     worker.status = Some(status);

@@ -20,14 +20,25 @@ pub(super) fn plan(world: &World, instance: &str) -> Plan {
 
 /// Passes until nothing is left to do; the last plan.
 pub(super) fn settle(world: &mut World, instance: &str) -> Plan {
+    pass_until_rest(world, instance).0
+}
+
+/// How many calls it takes until nothing is left to do.
+pub(super) fn calls_until_rest(world: &mut World, instance: &str) -> usize {
+    pass_until_rest(world, instance).1
+}
+
+fn pass_until_rest(world: &mut World, instance: &str) -> (Plan, usize) {
+    let mut calls = 0;
     for _ in 0..10 {
         let plan = plan(world, instance);
         if plan.actions.is_empty() {
-            return plan;
+            return (plan, calls);
         }
         let mut seen = world.workers[instance].metadata.resource_version.clone();
         for action in plan.actions {
             world.apply(instance, action, &mut seen).unwrap();
+            calls += 1;
         }
         if !world.workers.contains_key(instance) {
             break;

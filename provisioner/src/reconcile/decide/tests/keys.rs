@@ -119,7 +119,15 @@ fn an_instance_gets_a_key_of_its_groups_pool(pool: &str, expected: Option<u8>, t
         labels.as_mut().unwrap().insert("pool".to_owned(), pool.to_owned());
     }
     let pool = Selector::try_from(pool.to_owned()).unwrap();
-    let keys = Keys::of(world.keys.values(), &[], ONE, &pool, None, Default::default);
+    let keys = Keys::of(
+        world.keys.values(),
+        &mut world.documents.borrow_mut(),
+        &[],
+        ONE,
+        &pool,
+        None,
+        Default::default,
+    );
     assert_eq!(
         (keys.free.map(|it| it.name), keys.total),
         (expected.map(key_name), total)
@@ -130,7 +138,15 @@ fn an_instance_gets_a_key_of_its_groups_pool(pool: &str, expected: Option<u8>, t
 fn a_key_that_is_held_stays_so_when_the_pool_is_another() {
     let world = joining(1);
     let pool = Selector::try_from("pool=one".to_owned()).unwrap();
-    let keys = Keys::of(world.keys.values(), &[], ONE, &pool, None, Default::default);
+    let keys = Keys::of(
+        world.keys.values(),
+        &mut world.documents.borrow_mut(),
+        &[],
+        ONE,
+        &pool,
+        None,
+        Default::default,
+    );
     assert_eq!(keys.held.len(), 1);
 }
 

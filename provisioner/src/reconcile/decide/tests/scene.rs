@@ -1,5 +1,7 @@
 //! What others do in the world: operators, `serve`, kubelets.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -13,8 +15,9 @@ impl World {
     /// Puts a key into the pool; it holds the tunnel address of its number.
     pub(super) fn add_key(&mut self, number: u8) {
         let text = format!(
-            "[Interface]\nPrivateKey = AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEA=\nAddress = {}/32\n\
+            "[Interface]\nPrivateKey = {}\nAddress = {}/32\n\
              [Peer]\nPublicKey = AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n",
+            BASE64_STANDARD.encode([number; 32]),
             address(number)
         );
         let name = key_name(number);
@@ -31,12 +34,23 @@ impl World {
         self.keys.insert(name, secret);
     }
 
+    /// An operator changes a key's document.
+    pub(super) fn edit_key(&mut self, number: u8, change: impl FnOnce(&str) -> String) {
+        let version = self.next_version();
+        let secret = self.keys.get_mut(&key_name(number)).unwrap();
+        secret.metadata.resource_version = Some(version);
+        let field = secret.data.as_mut().unwrap().get_mut(KEY_FIELD).unwrap();
+        let text = change(std::str::from_utf8(&field.0).unwrap());
+        *field = ByteString(text.into_bytes());
+    }
+
     /// What `serve` writes.
     pub(super) fn record(&mut self, instance: &str, change: impl FnOnce(&mut WorkerStatus)) {
         if !self.workers.contains_key(instance) {
             let spec = WorkerSpec {
                 instance_id: instance.to_owned(),
                 wished: Wish::Running,
+                forced: false,
             };
             self.workers.insert(instance.to_owned(), Worker::new(instance, spec));
         }

@@ -66,14 +66,14 @@ fn a_reset_replaces_the_token_and_the_node_that_never_came_up() {
 }
 
 #[test]
-fn a_contested_instance_loses_its_token_and_keeps_its_key() {
+fn a_contested_instance_loses_its_token_and_its_key_is_quarantined() {
     let mut world = joining(2);
     let now = world.now;
     world.record(ONE, |it| it.contested = Some(now));
     world.node(ONE, &address(1), true);
     settle(&mut world, ONE);
     assert_eq!((world.tokens.len(), world.joins.len()), (0, 0));
-    assert!(is_labelled(&world, 1, ONE));
+    assert!(is_labelled(&world, 1, "quarantined"));
     assert_eq!(
         (status(&world, ONE).phase, status(&world, ONE).joined),
         (Some(Phase::Failed), None)

@@ -1,6 +1,8 @@
 //! The API server as far as decisions concern it: objects with resource versions, and actions that take effect or conflict.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use dynk8s_api::Secret as Hidden;
 use jiff::Timestamp;
@@ -10,10 +12,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use crate::config::{Config, Selector};
-use crate::names::INSTANCE_LABEL;
-use crate::reconcile::decide::{Action, Case, Findings, Join, Keys, Observed, Plan, decide};
+use crate::names::{INSTANCE_LABEL, QUARANTINE_LABEL};
+use crate::reconcile::decide::pool::{self, Holder};
+use crate::reconcile::decide::{
+    Action, Case, Documents, Findings, Join, Keys, Observed, Orphan, Plan, decide, orphans,
+};
 use crate::reconcile::render;
-use crate::worker::{Token, Worker};
+use crate::worker::{Token, Worker, WorkerStatus};
 
 /// The object is not as it was seen.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,8 +32,11 @@ pub(super) struct World {
     pub(super) keys: BTreeMap<String, Secret>,
     pub(super) joins: BTreeMap<String, Secret>,
     /// The tokens of `kube-system` and their instances: they can be created and deleted, not read.
-    pub(super) tokens: BTreeMap<String, String>,
+    pub(super) tokens: BTreeMap<String, (String, Timestamp)>,
     pub(super) nodes: BTreeMap<String, Node>,
+    /// When kubelets renewed their Leases last.
+    pub(super) leases: BTreeMap<String, Timestamp>,
+    pub(super) documents: Rc<RefCell<Documents>>,
     pub(super) requests: BTreeMap<String, CertificateSigningRequest>,
     pub(super) approved: BTreeSet<String>,
 }
@@ -52,7 +60,13 @@ impl World {
     }
 
     pub(super) fn holder(&self, key: &str) -> &str {
-        &self.keys[key].metadata.labels.as_ref().unwrap()[INSTANCE_LABEL]
+        match pool::holder(&self.keys[key]) {
+            Holder::Free => "",
+            Holder::Instance(instance) => instance,
+            Holder::Quarantined => "quarantined",
+            Holder::Retired => "retired",
+            Holder::Unknown => "unknown",
+        }
     }
 
     pub(super) fn keys_of(&self, instance: &str) -> Vec<&str> {
@@ -72,6 +86,7 @@ impl World {
         Observed {
             keys: Keys::of(
                 self.keys.values(),
+                &mut self.documents.borrow_mut(),
                 &nodes,
                 instance,
                 &Selector::default(),
@@ -81,6 +96,7 @@ impl World {
             unsettled: false,
             join: self.joins.get(instance).and_then(Join::of),
             node: self.nodes.get(instance).cloned(),
+            lease: self.leases.get(instance).copied(),
             requests: undecided.map(|(_, it)| it.clone()).collect(),
         }
     }
@@ -97,12 +113,47 @@ impl World {
         })
     }
 
+    pub(super) fn orphans(&self) -> Vec<Orphan> {
+        orphans(self.keys.values(), self.joins.values(), |it| {
+            self.workers.contains_key(it)
+        })
+    }
+
+    /// What is done about orphans.
+    pub(super) fn mend(&mut self, orphan: Orphan) {
+        match orphan {
+            Orphan::Instance { instance, key } => {
+                let is_known = self.workers.contains_key(instance.as_str());
+                if !is_known && self.holder(&key) == instance.as_str() {
+                    self.record(instance.as_str(), |_| {});
+                }
+            }
+            Orphan::Join {
+                instance,
+                token,
+                resource_version,
+            } => {
+                self.tokens.remove(&render::token_name(&token));
+                let name = instance.as_str();
+                if version(self.joins.get(name).map(|it| &it.metadata)) == Some(resource_version) {
+                    self.joins.remove(name);
+                }
+            }
+            Orphan::Nobody { .. } => {}
+        }
+    }
+
+    pub(super) fn tend(&mut self) {
+        self.orphans().into_iter().for_each(|it| self.mend(it));
+    }
+
     /// Carries out one action for a Worker, which `seen` was the resource version of.
     pub(super) fn apply(&mut self, instance: &str, action: Action, seen: &mut Option<String>) -> Result<(), Conflict> {
         match action {
             Action::Save(findings) => self.save(instance, *findings, seen)?,
             Action::LabelKey { name, resource_version } => self.label(&name, instance, &resource_version)?,
             Action::GiveUpKey { name } => ensure(!["", instance].contains(&self.holder(&name)))?,
+            Action::Quarantine { name, resource_version } => self.quarantine(&name, instance, &resource_version)?,
             Action::FreeKey { name, resource_version } => self.label(&name, "", &resource_version)?,
             Action::WriteJoin {
                 id,
@@ -124,7 +175,8 @@ impl World {
             Action::CreateToken { .. } => {
                 let token = render::token_secret(&instance.parse().unwrap(), self.joins.get(instance).ok_or(Conflict)?);
                 let name = token.unwrap().metadata.name.unwrap();
-                self.tokens.insert(name, instance.to_owned());
+                let expires = Join::of(&self.joins[instance]).unwrap().token.expires;
+                self.tokens.insert(name, (instance.to_owned(), expires));
             }
             Action::DeleteToken { id } => drop(self.tokens.remove(&render::token_name(&id))),
             Action::DeleteJoin { resource_version } => {
@@ -165,10 +217,22 @@ impl World {
         *seen = Some(self.next_version());
         let worker = self.workers.get_mut(instance).unwrap();
         worker.metadata.resource_version.clone_from(seen);
-        let mut status = serde_json::to_value(worker.status.take().unwrap_or_default()).unwrap();
-        merge(&mut status, serde_json::to_value(findings).unwrap());
-        worker.status = serde_json::from_value(status).unwrap();
+        write(findings, worker.status.get_or_insert_default());
         Ok(())
+    }
+
+    /// What the cluster does about tokens that have expired.
+    pub(super) fn clean_tokens(&mut self) {
+        let now = self.now;
+        self.tokens.retain(|_, (_, expires)| *expires > now);
+    }
+
+    /// An operator puts a key back into the pool.
+    pub(super) fn free(&mut self, key: &str) {
+        let version = self.next_version();
+        let metadata = &mut self.keys.get_mut(key).unwrap().metadata;
+        metadata.resource_version = Some(version);
+        metadata.labels = Some([(INSTANCE_LABEL.to_owned(), String::new())].into());
     }
 
     fn label(&mut self, key: &str, value: &str, seen: &str) -> Result<(), Conflict> {
@@ -177,6 +241,13 @@ impl World {
         let metadata = &mut self.keys.get_mut(key).unwrap().metadata;
         metadata.resource_version = Some(version);
         metadata.labels = Some([(INSTANCE_LABEL.to_owned(), value.to_owned())].into());
+        Ok(())
+    }
+
+    fn quarantine(&mut self, key: &str, instance: &str, seen: &str) -> Result<(), Conflict> {
+        self.label(key, "", seen)?;
+        let labels = &mut self.keys.get_mut(key).unwrap().metadata.labels;
+        *labels = Some([(QUARANTINE_LABEL.to_owned(), instance.to_owned())].into());
         Ok(())
     }
 }
@@ -189,15 +260,51 @@ fn ensure(holds: bool) -> Result<(), Conflict> {
     if holds { Ok(()) } else { Err(Conflict) }
 }
 
-/// A merge patch of one level, as far as findings need it.
-fn merge(target: &mut Value, patch: Value) {
-    let Value::Object(fields) = patch else { return };
-    for (name, value) in fields {
-        let target = target.as_object_mut().unwrap();
+/// What the merge patch does that findings become.
+fn write(findings: Findings, status: &mut WorkerStatus) {
+    let Findings {
+        phase,
+        generation,
+        key,
+        key_fingerprint,
+        token,
+        node,
+        joined,
+        released,
+        buried,
+        conditions,
+    } = findings;
+    *status = WorkerStatus {
+        phase,
+        generation,
+        key,
+        key_fingerprint,
+        token,
+        node,
+        joined,
+        released,
+        buried,
+        conditions,
+        ..std::mem::take(status)
+    };
+}
+
+#[test]
+fn findings_are_a_whole_merge_patch() {
+    let mut status = super::fixture::status(&super::fixture::joined(), super::fixture::ONE).clone();
+    let mut merged = serde_json::to_value(&status).unwrap();
+    let Value::Object(patch) = serde_json::to_value(Findings::default()).unwrap() else {
+        panic!("no object");
+    };
+    for (name, value) in patch {
+        let merged = merged.as_object_mut().unwrap();
         if value.is_null() {
-            target.remove(&name);
+            merged.remove(&name);
         } else {
-            target.insert(name, value);
+            merged.insert(name, value);
         }
     }
+    write(Findings::default(), &mut status);
+    assert_eq!(serde_json::from_value::<WorkerStatus>(merged).unwrap(), status);
+    assert_eq!(status.key, None);
 }

@@ -1,0 +1,185 @@
+//! The pool of WireGuard keys, read from their Secrets.
+
+mod document;
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use k8s_openapi::api::core::v1::{Node, Secret};
+
+use crate::config::Selector;
+use crate::names::{INSTANCE_LABEL, QUARANTINE_LABEL, RETIRED_LABEL};
+
+pub(crate) use document::Documents;
+
+/// A key Secret, without the key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) name: String,
+    pub(crate) resource_version: String,
+    /// The tunnel addresses of its document.
+    pub(crate) addresses: Vec<IpAddr>,
+    /// The beginning of its document's hash.
+    pub(crate) fingerprint: String,
+    /// Another key Secret with the same private key or one of the addresses.
+    pub(crate) double: Option<String>,
+    /// A Node that shows one of the addresses.
+    pub(crate) shown_by: Option<String>,
+}
+
+/// The pool as one instance sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Keys {
+    /// Labelled with the instance.
+    pub(crate) held: Vec<Key>,
+    /// Free and usable: the one that was chosen before if that is free, else the first by name.
+    pub(crate) free: Option<Key>,
+    /// Whether the one that was chosen before is free.
+    pub(crate) choice_is_free: bool,
+    pub(crate) total: usize,
+    /// Without the label: neither free nor held.
+    pub(crate) unlabelled: usize,
+    /// In quarantine.
+    pub(crate) quarantined: usize,
+    /// Free by their label, but with a document that cannot be read, or with an address that a Node shows or another key has.
+    pub(crate) unusable: usize,
+}
+
+/// Whose a key is, by its labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holder<'a> {
+    Free,
+    Instance(&'a str),
+    Quarantined,
+    /// Free, but not to be given away any more.
+    Retired,
+    /// It lacks the label.
+    Unknown,
+}
+
+impl Keys {
+    /// Looks at all keys on behalf of an instance that may have those of `pool`; `chosen` is its own choice so far, `others`
+    /// are those of others.
+    pub(crate) fn of<'a>(
+        secrets: impl IntoIterator<Item = &'a Secret>,
+        documents: &mut Documents,
+        nodes: &[&Node],
+        instance: &str,
+        pool: &Selector,
+        chosen: Option<&str>,
+        others: impl FnOnce() -> BTreeSet<String>,
+    ) -> Self {
+        let secrets: Vec<&Secret> = secrets.into_iter().collect();
+        documents.read(secrets.iter().copied());
+        let mut keys = Self::default();
+        let mut free = Vec::new();
+        for secret in secrets {
+            let holder = holder(secret);
+            let is_held = holder == Holder::Instance(instance);
+            if !is_held && !pool.matches(secret.metadata.labels.as_ref()) {
+                continue;
+            }
+            keys.total += 1;
+            match holder {
+                Holder::Unknown => keys.unlabelled += 1,
+                Holder::Quarantined => keys.quarantined += 1,
+                Holder::Free => free.push(secret),
+                Holder::Instance(_) if is_held => keys.held.extend(Key::of(secret, documents, nodes)),
+                Holder::Instance(_) | Holder::Retired => {}
+            }
+        }
+        keys.held.sort_by(|one, other| one.name.cmp(&other.name));
+        if keys.held.is_empty() && !free.is_empty() {
+            keys.choose(free, documents, nodes, instance, chosen, others);
+        }
+        keys
+    }
+
+    fn choose(
+        &mut self,
+        mut free: Vec<&Secret>,
+        documents: &Documents,
+        nodes: &[&Node],
+        instance: &str,
+        chosen: Option<&str>,
+        others: impl FnOnce() -> BTreeSet<String>,
+    ) {
+        if let Some(choice) = free.iter().find(|it| Some(name(it)) == chosen) {
+            free = vec![choice];
+            self.choice_is_free = true;
+        } else {
+            let others = others();
+            free.retain(|it| !others.contains(name(it)));
+            free.sort_by_key(|it| name(it));
+        }
+        for secret in free {
+            let key = Key::of(secret, documents, nodes).filter(|it| it.is_usable_by(instance));
+            if key.is_some() {
+                self.free = key;
+                return;
+            }
+            self.unusable += 1;
+        }
+    }
+}
+
+impl Key {
+    fn of(secret: &Secret, documents: &Documents, nodes: &[&Node]) -> Option<Self> {
+        let name = secret.metadata.name.clone()?;
+        let facts = documents.of(&name);
+        let addresses = facts.map(|it| it.addresses.clone()).unwrap_or_default();
+        Some(Self {
+            resource_version: secret.metadata.resource_version.clone()?,
+            fingerprint: facts.map(|it| it.fingerprint.clone()).unwrap_or_default(),
+            double: documents.double_of(&name).map(str::to_owned),
+            shown_by: shown_by(&addresses, nodes).map(str::to_owned),
+            addresses,
+            name,
+        })
+    }
+
+    /// Of keys that the gateway could not tell apart only the first by name is ever given away, so that two passes that see
+    /// different pools agree.
+    fn is_usable_by(&self, instance: &str) -> bool {
+        let is_second = self.double.as_ref().is_some_and(|it| *it < self.name);
+        let is_shown = self.shown_by.as_ref().is_some_and(|it| it != instance);
+        !self.addresses.is_empty() && !is_shown && !is_second
+    }
+}
+
+/// Whose a key is, by its labels.
+pub(crate) fn holder(secret: &Secret) -> Holder<'_> {
+    let Some(labels) = &secret.metadata.labels else {
+        return Holder::Unknown;
+    };
+    if labels.contains_key(QUARANTINE_LABEL) {
+        return Holder::Quarantined;
+    }
+    match labels.get(INSTANCE_LABEL).map(String::as_str) {
+        None => Holder::Unknown,
+        Some("") if labels.contains_key(RETIRED_LABEL) => Holder::Retired,
+        Some("") => Holder::Free,
+        Some(instance) => Holder::Instance(instance),
+    }
+}
+
+fn name(secret: &Secret) -> &str {
+    secret.metadata.name.as_deref().unwrap_or_default()
+}
+
+fn shown_by<'a>(addresses: &[IpAddr], nodes: &[&'a Node]) -> Option<&'a str> {
+    let node = nodes
+        .iter()
+        .find(|it| internal_addresses(it).any(|it| addresses.contains(&it)))?;
+    node.metadata.name.as_deref()
+}
+
+/// The addresses of type `InternalIP` that a Node shows.
+pub(crate) fn internal_addresses(node: &Node) -> impl Iterator<Item = IpAddr> {
+    let addresses = node.status.as_ref().and_then(|it| it.addresses.as_ref());
+    addresses
+        .into_iter()
+        .flatten()
+        .filter(|it| it.type_ == "InternalIP")
+        .filter_map(|it| it.address.parse().ok())
+}

@@ -1,0 +1,94 @@
+//! What must be true after each step, and in the end.
+
+use super::Simulation;
+use crate::reconcile::decide::Action;
+use crate::worker::{Phase, Wish};
+
+/// How long a WireGuard session outlives its instance, in seconds.
+const SESSION: i64 = 180;
+
+impl Simulation {
+    /// Whether a call may happen now if it happens at all.
+    pub(super) fn judge(&self, instance: &str, action: &Action) {
+        match action {
+            Action::FreeKey { name, .. } if self.world.holder(name) == instance => {
+                let died = self.died(instance).expect("only a gone instance loses its key");
+                let rested = self.world.now.duration_since(died).as_secs();
+                assert!(rested >= SESSION, "{instance} after {rested} s");
+                assert!(
+                    !self.world.nodes.contains_key(instance),
+                    "{instance} still shows its address"
+                );
+            }
+            Action::CreateToken { .. } => {
+                let known = &self.instances[instance];
+                assert!(known.claimed, "{instance} has proven nothing");
+            }
+            Action::DeleteNode { uid } if self.died(instance).is_none() => {
+                let node = self.world.nodes.get(instance);
+                let node = node.filter(|it| it.metadata.uid.as_ref() == Some(uid));
+                let status = self.world.workers.get(instance).and_then(|it| it.status.as_ref());
+                let current = status.and_then(|it| it.generation);
+                let reset = status.and_then(|it| it.claim.as_ref()).and_then(|it| it.reset);
+                let fresh = node.is_some() && self.fresh_nodes.get(uid).copied() == current && reset != current;
+                let disturbed = self.instances[instance].disturbed;
+                assert!(!fresh || disturbed, "{instance} loses a Node that is its own");
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn check(&self) {
+        for (name, instance) in &self.instances {
+            let in_use = instance
+                .died
+                .is_none_or(|it| self.world.now.duration_since(it).as_secs() < SESSION);
+            for key in instance.keys.iter().filter(|_| in_use) {
+                let holder = self.world.holder(key);
+                assert!(
+                    [name, "quarantined"].contains(&holder),
+                    "{name} uses {key}, which is {holder}'s"
+                );
+            }
+            let held = self.world.keys_of(name).len();
+            assert!(held <= 1 || instance.disturbed, "{name} has {held} keys");
+            let tokens = self.world.tokens.values().filter(|(holder, _)| holder == name).count();
+            assert!(tokens <= 1, "{name} has {tokens} tokens");
+        }
+        let unknown = self.world.keys_of("unknown");
+        assert!(unknown.is_empty(), "{unknown:?} are lost");
+    }
+
+    pub(super) fn check_the_end(&self) {
+        for (instance, worker) in &self.world.workers {
+            let plan = self.world.decide(instance, &self.config, self.world.now, "zzzzzz");
+            assert_eq!(plan.actions, [], "{instance} is at rest");
+            let status = worker.status.as_ref().unwrap();
+            let needs_none = status.joined.is_some() || status.contested.is_some();
+            let has_token = self.world.tokens.values().any(|(it, _)| it == instance);
+            assert!(!(needs_none && has_token), "{instance}: {:?}", status.phase);
+        }
+        for instance in self.dead() {
+            let keys = self.world.keys_of(instance).len();
+            let (join, node) = (self.world.joins.get(instance), self.world.nodes.get(instance));
+            assert!(
+                (keys, join, node) == (0, None, None),
+                "{instance} left {keys} keys, {join:?}, {node:?}"
+            );
+            let tokens = &self.world.tokens;
+            assert!(
+                !tokens.values().any(|(it, _)| it == instance),
+                "{instance} left a token"
+            );
+            if let Some(worker) = self.world.workers.get(instance) {
+                assert_eq!(worker.spec.wished, Wish::Gone);
+                assert_eq!(worker.status.as_ref().unwrap().phase, Some(Phase::Gone), "{instance}");
+            }
+        }
+        for key in self.world.keys.keys() {
+            let holder = self.world.holder(key);
+            let lives = self.world.workers.contains_key(holder);
+            assert!(lives || ["", "quarantined"].contains(&holder), "{key} is {holder}'s");
+        }
+    }
+}
