@@ -16,6 +16,7 @@ use jiff::SignedDuration;
 
 use crate::bootstrap;
 use crate::config::{DEFAULT_PATH, Settings};
+use crate::doctor::{self, Verdict};
 use crate::timeline::{self, Timeline};
 
 /// Exit codes: what systemd may try again, and what only a person can mend.
@@ -52,6 +53,8 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Look at every step, change nothing, and say what is wrong and what to do about it.
+    Doctor,
     /// Look at the configuration.
     #[command(subcommand)]
     Config(Configuration),
@@ -79,6 +82,7 @@ impl Arguments {
             Command::Run => self.run(),
             Command::Bootstrap { timeout } => self.bootstrap(*timeout),
             Command::Status { json } => status(Path::new(timeline::PATH), *json),
+            Command::Doctor => self.doctor(),
             Command::Config(Configuration::Check) => self.check(),
             Command::Config(Configuration::Show) => self.show(),
             Command::Version => print(concat!("dynk8s-agent ", env!("CARGO_PKG_VERSION"), "\n")).map(|()| done()),
@@ -111,6 +115,13 @@ impl Arguments {
             return Ok(ExitCode::from(MISCONFIGURED));
         };
         runtime()?.block_on(follow::follow(&settings, timeout)).map(|()| done())
+    }
+
+    fn doctor(&self) -> anyhow::Result<ExitCode> {
+        let checks = runtime()?.block_on(doctor::examine(&self.config));
+        print(&doctor::render(&checks))?;
+        let wrong = checks.iter().any(|it| it.verdict == Verdict::Wrong);
+        Ok(if wrong { ExitCode::from(FAILED) } else { done() })
     }
 
     fn check(&self) -> anyhow::Result<ExitCode> {

@@ -11,6 +11,7 @@ pub mod timeline;
 mod api_server;
 mod claim;
 mod clock;
+mod doctor;
 mod facts;
 mod guard;
 mod host;

@@ -27,9 +27,15 @@ pub(crate) struct Kept {
 impl State {
     /// Opens the folder of this instance, and makes it if it is not there.
     pub(crate) fn open(base: &Path, id: &InstanceId) -> anyhow::Result<Self> {
+        let state = Self::at(base, id);
+        files::private_folder(&state.folder)?;
+        Ok(state)
+    }
+
+    /// The folder of this instance, whether or not it is there.
+    pub(crate) fn at(base: &Path, id: &InstanceId) -> Self {
         let folder = base.join(id.as_str());
-        files::private_folder(&folder)?;
-        Ok(Self { folder })
+        Self { folder }
     }
 
     pub(crate) fn claim_key(&self) -> PathBuf {

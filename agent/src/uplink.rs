@@ -28,6 +28,7 @@ pub(crate) const SOURCES: &[&str] = &["/run/systemd/resolve/resolv.conf", "/etc/
 pub(crate) struct Uplink {
     remembered: PathBuf,
     sources: Vec<PathBuf>,
+    remembers: bool,
 }
 
 impl Uplink {
@@ -35,6 +36,15 @@ impl Uplink {
         Self {
             remembered: remembered.to_owned(),
             sources: sources.iter().map(PathBuf::from).collect(),
+            remembers: true,
+        }
+    }
+
+    /// The same, for those who change nothing.
+    pub(crate) fn only_looking(self) -> Self {
+        Self {
+            remembers: false,
+            ..self
         }
     }
 
@@ -47,7 +57,9 @@ impl Uplink {
         for source in &self.sources {
             let servers = nameservers(&files::read(source)?.unwrap_or_default());
             if !servers.is_empty() {
-                files::write(&self.remembered, &serde_json::to_vec(&servers)?, files::PUBLIC)?;
+                if self.remembers {
+                    files::write(&self.remembered, &serde_json::to_vec(&servers)?, files::PUBLIC)?;
+                }
                 return Ok(servers);
             }
         }
@@ -193,6 +205,16 @@ mod tests {
 
         std::fs::write(&file, "nameserver 192.168.10.1\n").unwrap();
         assert_eq!(uplink.servers().unwrap(), expected);
+    }
+
+    #[test]
+    fn who_only_looks_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, remembered) = (folder.path().join("resolv.conf"), folder.path().join("uplink.json"));
+        std::fs::write(&file, "nameserver 172.31.0.2\n").unwrap();
+        let uplink = Uplink::new(&remembered, &[file.to_str().unwrap()]).only_looking();
+        assert_eq!(uplink.servers().unwrap().len(), 1);
+        assert!(!remembered.exists());
     }
 
     #[tokio::test]

@@ -32,17 +32,25 @@ pub(crate) async fn learn(imds: &Imds, within: Duration, recorder: &Recorder) ->
     let failed = |error: &Error| recorder.tries_again(&error.to_string());
     let facts = match retry::until(deadline, PAUSES, async || imds.facts().await, Error::next, failed).await {
         Ok(facts) => facts,
-        Err(Failure::Final(error) | Failure::Deadline(Some(error))) => return Err(explain(error, within).await),
+        Err(Failure::Final(error) | Failure::Deadline(Some(error))) => return Err(explain(error, Some(within)).await),
         Err(Failure::Deadline(None)) => {
             let cause = "nothing came".to_owned();
-            return Err(explain(Error::Unreachable { cause }, within).await);
+            return Err(explain(Error::Unreachable { cause }, Some(within)).await);
         }
     };
     clock::wait_until_sane(deadline).await?;
     Ok(facts)
 }
 
-async fn explain(error: Error, within: Duration) -> anyhow::Error {
+/// Asks once, for those who only look.
+pub(crate) async fn look(imds: &Imds) -> anyhow::Result<Facts> {
+    match imds.facts().await {
+        Ok(facts) => Ok(facts),
+        Err(error) => Err(explain(error, None).await),
+    }
+}
+
+async fn explain(error: Error, within: Option<Duration>) -> anyhow::Error {
     let remedy = match &error {
         Error::Unreachable { .. } | Error::Refused | Error::Status { .. } => {
             symptom::look(&imds::ADDRESSES).await.remedy()
@@ -50,9 +58,8 @@ async fn explain(error: Error, within: Duration) -> anyhow::Error {
         Error::Absent { .. } | Error::Malformed { .. } => Symptom::Answer(200).remedy(),
         Error::Disagree { .. } => "something on the way alters the metadata; do not trust this machine",
     };
-    anyhow::Error::new(error).context(format!(
-        "failed to read the instance's metadata within {within:?} ({remedy})"
-    ))
+    let within = within.map(|it| format!(" within {it:?}")).unwrap_or_default();
+    anyhow::Error::new(error).context(format!("failed to read the instance's metadata{within} ({remedy})"))
 }
 
 impl Error {

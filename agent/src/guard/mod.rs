@@ -112,7 +112,9 @@ impl Guard<'_> {
     }
 
     async fn keep_names(&mut self) {
-        let Err(wrong) = names::check(&self.tunnel) else { return };
+        let Err(wrong) = names::check(&self.tunnel.dns) else {
+            return;
+        };
         let set = timeout(PATIENCE, names::set(&self.tunnel, &self.ward.facts.id)).await;
         let outcome = set.context("it takes too long").and_then(|set| set);
         self.of_names.complain(&match outcome {

@@ -27,6 +27,16 @@ pub(crate) async fn start_unit() -> anyhow::Result<()> {
         .context("failed to start the unit `dynk8s-agent.service`")
 }
 
+/// Whether a unit runs, in words.
+pub(crate) async fn is_active(unit: &str) -> anyhow::Result<String> {
+    let ended = command::run("systemctl", &["is-active", unit], SHORT, |_| {}).await?;
+    let state = ended.lines.first().map_or("unknown", String::as_str);
+    if !ended.success {
+        bail!("the unit `{unit}` is {state}; `systemctl status {unit}` tells why");
+    }
+    Ok(format!("the unit `{unit}` is {state}"))
+}
+
 /// Powers the machine off.
 pub(crate) async fn power_off() -> anyhow::Result<()> {
     systemctl(&["poweroff", "--no-block"])

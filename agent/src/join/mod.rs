@@ -31,6 +31,11 @@ pub(crate) const KUBELET_CONFIG: &str = "/etc/kubernetes/kubelet.conf";
 /// The configuration that kubeadm writes for the kubelet.
 const KUBELET_SETTINGS: &str = "/var/lib/kubelet/config.yaml";
 
+/// The container runtime that answers, or why none does; it is not waited for.
+pub(crate) async fn runtime(configured: Option<&str>) -> anyhow::Result<String> {
+    runtime::socket(configured, Duration::ZERO).await
+}
+
 /// What a join leaves behind and the next one trips over.
 const LEFT_OVERS: &[&str] = &[
     KUBELET_CONFIG,
@@ -40,6 +45,9 @@ const LEFT_OVERS: &[&str] = &[
 
 /// Where the kubelet looks for the key of its first certificate.
 const KEY_PLACE: &str = crate::claim::KUBELET_PLACE;
+
+/// A runtime starts with the machine, and may be slower than the network.
+const RUNTIME: Duration = Duration::from_mins(1);
 
 /// What kubeadm's own timeouts add up to, and some air.
 const LONGEST: Duration = Duration::from_mins(7);
@@ -85,7 +93,7 @@ impl<'a> Joiner<'a> {
         };
         // Where systemd does not run, nobody starts a runtime later, and much is a host's: kubeadm says what is missing.
         if service::booted_with_systemd() {
-            joiner.cri_socket = runtime::socket(configured).await?;
+            joiner.cri_socket = runtime::socket(configured, RUNTIME).await?;
             let seen = preflight::look(kubelet, keep_swap, &joiner.cri_socket).await?;
             preflight::mend(&seen).await?;
             if !kubeadm::enable_kubelet().await? {

@@ -13,7 +13,6 @@ const KNOWN: &[&str] = &[
     "unix:///var/run/crio/crio.sock",
 ];
 
-const PATIENCE: Duration = Duration::from_mins(1);
 const POLL: Duration = Duration::from_millis(250);
 
 /// The configured socket, or the first known one that is there, whether or not somebody listens.
@@ -26,9 +25,9 @@ pub(super) fn likely(configured: Option<&str>) -> String {
 }
 
 /// Waits until the configured runtime, or else a known one, takes connections, and returns its socket.
-pub(super) async fn socket(configured: Option<&str>) -> anyhow::Result<String> {
+pub(super) async fn socket(configured: Option<&str>, patience: Duration) -> anyhow::Result<String> {
     let candidates = configured.map_or_else(|| KNOWN.to_vec(), |it| vec![it]);
-    first(&candidates, Instant::now() + PATIENCE).await
+    first(&candidates, Instant::now() + patience).await
 }
 
 /// The known runtimes that take connections.

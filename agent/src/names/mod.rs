@@ -23,6 +23,8 @@ use crate::timeline::Recorder;
 use crate::tunnel::Tunnel;
 use crate::uplink::nameservers;
 
+pub(crate) use prove::proven;
+
 use plan::{Etc, Found, RESOLVED_FILES, Way};
 
 /// The kubelet's resolver file: our own, so that no manager of the host's can touch it.
@@ -56,8 +58,8 @@ pub(crate) async fn switch(
 }
 
 /// Whether all files name the on-premises resolvers, and no others.
-pub(crate) fn check(tunnel: &Tunnel) -> anyhow::Result<()> {
-    let servers = render::first_servers(&tunnel.dns);
+pub(crate) fn check(dns: &[IpAddr]) -> anyhow::Result<()> {
+    let servers = render::first_servers(dns);
     [KUBELET_FILE, HOST_FILE, RESOLVED_FILE]
         .into_iter()
         .map(Path::new)

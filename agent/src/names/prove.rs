@@ -47,6 +47,12 @@ pub(super) async fn prove(
     Ok(())
 }
 
+/// Asks one server once: it answers for the API server's name, and what it names is the API server.
+pub(crate) async fn proven(server: IpAddr, cluster: &Cluster) -> anyhow::Result<()> {
+    let (host, port) = host_and_port(&cluster.server)?;
+    one(server, &host, port, &connector(&cluster.ca)?).await
+}
+
 async fn one(server: IpAddr, host: &str, port: u16, connector: &TlsConnector) -> anyhow::Result<()> {
     let addresses = match host.parse() {
         Ok(address) => vec![address],

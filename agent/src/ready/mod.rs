@@ -47,7 +47,8 @@ impl Watch<'_> {
         }
     }
 
-    async fn look(&self) -> anyhow::Result<Standing> {
+    /// Looks once.
+    pub(crate) async fn look(&self) -> anyhow::Result<Standing> {
         let failed = || format!("failed to read the Node `{}`", self.facts.id);
         let node = self.api_server.node(&self.facts.id).await?.ok_or_else(|| {
             anyhow!("there is no such Node yet; `journalctl -u kubelet` tells why it does not register")
@@ -56,7 +57,8 @@ impl Watch<'_> {
         Ok(decide::standing(&node, &self.facts.provider_id()))
     }
 
-    fn complaint(&self, standing: &Standing) -> anyhow::Error {
+    /// What is wrong with a Node that stands so.
+    pub(crate) fn complaint(&self, standing: &Standing) -> anyhow::Error {
         let id = &self.facts.id;
         match standing {
             Standing::Ready => anyhow!("the Node `{id}` is Ready"),

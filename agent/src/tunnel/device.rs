@@ -59,6 +59,16 @@ pub(super) fn apply(plan: &Plan) -> anyhow::Result<Applied> {
     }
 }
 
+/// The device that is there, whoever made it.
+pub(super) fn find() -> anyhow::Result<Option<Applied>> {
+    let name: InterfaceName = INTERFACE.parse().context("failed to name the interface")?;
+    let backends = [Backend::Kernel, Backend::Userspace];
+    let found = backends
+        .into_iter()
+        .find(|backend| Device::get(&name, *backend).is_ok());
+    Ok(found.map(|backend| Applied { name, backend }))
+}
+
 impl Applied {
     pub(super) fn peers(&self) -> anyhow::Result<Vec<PeerState>> {
         let device = Device::get(&self.name, self.backend)

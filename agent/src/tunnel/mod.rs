@@ -14,6 +14,7 @@ mod routes;
 mod rules;
 
 use std::net::IpAddr;
+use std::time::SystemTime;
 
 use anyhow::{Context as _, bail};
 use dynk8s_api::Secret;
@@ -28,6 +29,7 @@ use crate::uplink::Uplink;
 
 pub(crate) use keep::Kept;
 pub(crate) use link::{Netlink, UplinkLink};
+pub(crate) use plan::INTERFACE;
 
 use device::Applied;
 use plan::{Below, Plan};
@@ -117,6 +119,11 @@ pub(crate) async fn up(
         plan,
         device,
     })
+}
+
+/// When the other side of the interface that is there last answered; `None` where there is no such interface.
+pub(crate) fn last_handshake() -> anyhow::Result<Option<SystemTime>> {
+    device::find()?.map_or(Ok(None), |it| it.last_handshake())
 }
 
 fn read(text: &Secret) -> anyhow::Result<Document> {
