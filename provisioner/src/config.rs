@@ -22,7 +22,7 @@ use crate::sns::topic::Topic;
 use crate::worker::Worker;
 
 pub use check::Fault;
-pub use group::{Eligibility, Known, NodeGroup, TokenMode};
+pub use group::{Eligibility, Known, NodeGroup, ProvenBy, TokenMode};
 pub use live::Live;
 pub use proof::{InstanceRole, Proof, ProofMode};
 pub use selector::Selector;
@@ -133,16 +133,14 @@ impl Config {
         read::config(origin, text)
     }
 
+    /// Whether any node group may take instances of this region.
+    pub fn lists_region(&self, region: &str) -> bool {
+        self.node_groups.iter().any(|it| it.lists_region(region))
+    }
+
     /// What is wrong with it, all at once.
     pub fn faults(&self) -> Vec<Fault> {
         check::faults(self)
-    }
-
-    /// Whether any node group wants instances of this region.
-    pub fn lists_region(&self, region: &str) -> bool {
-        self.node_groups
-            .iter()
-            .any(|it| it.regions.iter().any(|it| it == region))
     }
 
     /// Whether any node group may want instances of this account and region.

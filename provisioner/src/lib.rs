@@ -21,6 +21,7 @@ pub mod proof;
 pub mod quantity;
 pub mod readiness;
 pub mod reconcile;
+pub mod refusal;
 pub mod resync;
 pub mod serve;
 pub mod sns;

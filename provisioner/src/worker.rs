@@ -69,7 +69,7 @@ pub struct WorkerStatus {
     /// What SNS said last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub announced: Option<Announced>,
-    /// What STS confirmed.
+    /// What was proven.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attested: Option<Attested>,
     /// What EC2 says, if the provisioner has credentials to ask it.
@@ -179,14 +179,20 @@ impl std::fmt::Display for State {
     }
 }
 
-/// An identity that STS confirmed.
+/// An identity that was proven.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Attested {
-    /// The account that the instance identity role belongs to.
+    /// The account that the instance belongs to.
     pub account: String,
-    /// The region whose STS was asked.
+    /// The region of the instance.
     pub region: String,
+    /// The role that it proved itself by, if it was not the instance identity role.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// When it was started last, as its identity document says; an earlier document is not believed any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pending_time: Option<Timestamp>,
     /// When it was confirmed first.
     pub time: Timestamp,
 }

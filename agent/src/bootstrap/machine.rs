@@ -119,6 +119,7 @@ impl<'a> Machine<'a> {
             provisioner: &self.provisioner,
             audience: &self.settings.provisioner_key,
             kubelet_version,
+            credentials: self.settings.credentials,
         }
     }
 

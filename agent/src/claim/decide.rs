@@ -51,7 +51,7 @@ pub(super) fn remedy(error: &Error) -> &'static str {
              between them"
         }
         Error::Credentials(_) | Error::Proof(_) => {
-            "the metadata service must hand out the credentials of the instance identity role"
+            "the metadata service must hand out the credentials of the role that `credentials` in agent.toml names"
         }
         Error::Request => "`provisioner_key` in agent.toml is no usable key",
         Error::Refused { problem, .. } => refusal(problem.reason()),

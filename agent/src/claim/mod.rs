@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::clock;
+use crate::config::CredentialsOf;
 use crate::facts::{Facts, Imds};
 use crate::retry::{self, Failure, Next, Pauses};
 use crate::state::State;
@@ -59,6 +60,8 @@ pub(crate) struct Claimant<'a> {
     /// The provisioner's key, which names the audience of the proof.
     pub(crate) audience: &'a PublicKey,
     pub(crate) kubelet_version: &'a str,
+    /// Whose credentials sign the proof.
+    pub(crate) credentials: CredentialsOf,
 }
 
 impl Claimant<'_> {
@@ -88,7 +91,11 @@ impl Claimant<'_> {
     }
 
     async fn attempt(&self, reset: Option<u32>) -> Result<ClaimAnswer, Error> {
-        let credentials = self.imds.credentials().await.map_err(Error::Credentials)?;
+        let credentials = self
+            .imds
+            .credentials(self.credentials)
+            .await
+            .map_err(Error::Credentials)?;
         let facts = self.facts;
         let binding = binding::binding(&facts.id, &self.keys.claim.public(), self.keys.kubelet.hash());
         let sts = proof::sign(&credentials, &facts.region, self.audience, &binding, Timestamp::now())
@@ -96,6 +103,7 @@ impl Claimant<'_> {
         let request = ClaimRequest {
             nonce: rand::random(),
             sts,
+            document: facts.signed.clone(),
             kubelet_key: *self.keys.kubelet.hash(),
             kubelet_version: self.kubelet_version.to_owned(),
             reset,

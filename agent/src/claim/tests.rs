@@ -111,6 +111,7 @@ fn request() -> ClaimRequest {
             signature: "0".repeat(64).into(),
             session_token: "quiet".to_owned().into(),
         },
+        document: None,
         kubelet_key: [0; 32],
         kubelet_version: "v1.37.2".to_owned(),
         reset: None,

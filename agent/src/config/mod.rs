@@ -33,6 +33,8 @@ pub struct Settings {
     pub keep_swap: bool,
     /// What becomes of a machine whose journey failed for good.
     pub on_failure: OnFailure,
+    /// Whose credentials prove the instance.
+    pub credentials: CredentialsOf,
     /// How long each step may take.
     pub deadlines: Deadlines,
     /// Whether pods are evicted when AWS takes a spot instance back.
@@ -47,6 +49,16 @@ pub enum OnFailure {
     None,
     /// It powers off, so that its group replaces it.
     PowerOff,
+}
+
+/// Whose credentials prove the instance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CredentialsOf {
+    /// The instance identity role, which every instance has.
+    #[default]
+    IdentityRole,
+    /// The role of the instance's profile; the node group in the provisioner's configuration must name it.
+    InstanceProfile,
 }
 
 /// How long each step may take.

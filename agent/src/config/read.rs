@@ -7,7 +7,7 @@ mod values;
 
 use toml::de::DeTable;
 
-use super::{Deadlines, OnFailure, Problem, Settings};
+use super::{CredentialsOf, Deadlines, OnFailure, Problem, Settings};
 use reader::Reader;
 
 const KEYS: &[&str] = &[
@@ -18,6 +18,7 @@ const KEYS: &[&str] = &[
     "cri_socket",
     "swap",
     "on_failure",
+    "credentials",
     "deadlines",
     "guard",
 ];
@@ -41,6 +42,13 @@ pub(super) fn settings(text: &str) -> Result<Settings, Vec<Problem>> {
         "on_failure",
         &[("none", OnFailure::None), ("poweroff", OnFailure::PowerOff)],
     );
+    let credentials = reader.choice(
+        "credentials",
+        &[
+            ("identity-role", CredentialsOf::IdentityRole),
+            ("instance-profile", CredentialsOf::InstanceProfile),
+        ],
+    );
     let deadlines = deadlines(&mut reader);
     let [drain] = reader.flags("guard", "guard.", [("drain", false)]);
     match (provisioner, provisioner_key, reader.problems) {
@@ -52,6 +60,7 @@ pub(super) fn settings(text: &str) -> Result<Settings, Vec<Problem>> {
             cri_socket,
             keep_swap: keep_swap.unwrap_or_default(),
             on_failure: on_failure.unwrap_or_default(),
+            credentials: credentials.unwrap_or_default(),
             deadlines,
             drain,
         }),

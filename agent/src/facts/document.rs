@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-use dynk8s_api::InstanceId;
+use dynk8s_api::document::{self as signed, Signed};
+use dynk8s_api::{InstanceId, Secret};
 use ipnet::IpNet;
 use serde::Deserialize;
 
@@ -27,6 +28,8 @@ pub(crate) struct Facts {
     pub(crate) lifecycle: Option<String>,
     /// The VPC's own networks.
     pub(crate) vpc: Vec<IpNet>,
+    /// The document in AWS's signature, as the provisioner verifies it.
+    pub(crate) signed: Option<Secret>,
 }
 
 /// The instance identity document, as far as it is needed.
@@ -77,6 +80,7 @@ impl Facts {
             mac: mac.map(|it| it.trim_end().to_owned()).filter(|it| is_mac(it)),
             lifecycle: lifecycle.map(|it| it.trim_end().to_owned()),
             vpc: Vec::new(),
+            signed: None,
         })
     }
 
@@ -91,6 +95,33 @@ impl Facts {
             }
         }
         Ok(())
+    }
+
+    /// The same, with the signed document, which must say the same. Its signature is not verified here: what this machine
+    /// is told of itself it believes, but what the two say differently would be refused later, with less of an explanation.
+    pub(super) fn with_signed(self, text: Option<String>) -> Result<Self, Error> {
+        let malformed = |fault: String| Error::Malformed {
+            path: super::imds::SIGNED_DOCUMENT.to_owned(),
+            fault,
+        };
+        if let Some(text) = &text {
+            let signed = Signed::parse(text).and_then(|it| signed::Document::parse(&it.content));
+            let signed = signed.map_err(|error| malformed(error.to_string()))?;
+            for (what, inside, outside) in [
+                ("instance", signed.instance_id.as_str(), self.id.as_str()),
+                ("account", signed.account_id.as_str(), self.account.as_str()),
+                ("region", signed.region.as_str(), self.region.as_str()),
+            ] {
+                if inside != outside {
+                    return Err(malformed(format!(
+                        "it is of the {what} `{}`, and the plain document of `{outside}`",
+                        shown(inside)
+                    )));
+                }
+            }
+        }
+        let signed = text.map(Secret::new);
+        Ok(Self { signed, ..self })
     }
 
     /// Whether AWS may take the instance back with two minutes' notice.
@@ -176,6 +207,39 @@ mod tests {
         assert_eq!(facts.provider_id(), "aws:///eu-central-1a/i-0123456789abcdef0");
         assert_eq!(facts.mac.as_deref(), Some("0a:ff:00:00:00:01"));
         assert_eq!(facts.address, Some("172.31.0.10".parse().unwrap()));
+    }
+
+    const SIGNED: &str = include_str!("../../../provisioner/api/testdata/identity-document.rsa2048");
+
+    #[test]
+    fn takes_a_signed_document_that_says_the_same() {
+        let facts = || Facts::parse(&document().to_string(), None, None).unwrap();
+        let signed = facts().with_signed(Some(SIGNED.to_owned())).unwrap().signed;
+        assert_eq!(signed.unwrap().expose(), SIGNED);
+        assert!(
+            facts().with_signed(None).unwrap().signed.is_none(),
+            "an emulator may have none"
+        );
+    }
+
+    #[test_case("instanceId", "i-0123456789abcdef1", "it is of the instance `i-0123456789abcdef0`"; "another instance")]
+    #[test_case("accountId", "999999999999", "it is of the account `123456789012`"; "another account")]
+    #[test_case("region", "eu-west-1", "it is of the region `eu-central-1`"; "another region")]
+    fn refuses_a_signed_document_that_says_something_else(field: &str, value: &str, expected: &str) {
+        let mut document = document();
+        document[field] = json!(value);
+        let facts = Facts::parse(&document.to_string(), None, None).unwrap();
+        let error = facts.with_signed(Some(SIGNED.to_owned())).unwrap_err().to_string();
+        assert!(error.contains(expected) && error.contains("rsa2048"), "{error}");
+    }
+
+    #[test_case(""; "nothing")]
+    #[test_case("<html>"; "a page")]
+    #[test_case("MIAG"; "a document that is cut off")]
+    fn refuses_a_signed_document_that_is_none(text: &str) {
+        let facts = Facts::parse(&document().to_string(), None, None).unwrap();
+        let error = facts.with_signed(Some(text.to_owned())).unwrap_err().to_string();
+        assert!(error.contains("rsa2048"), "{error}");
     }
 
     #[test_case("instanceId", "i-x"; "no instance id")]

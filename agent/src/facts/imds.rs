@@ -10,16 +10,21 @@ use aws_config::provider_config::ProviderConfig;
 
 use ipnet::IpNet;
 
-use super::credentials::Credentials;
+use super::credentials::{self, Credentials};
 use super::document::{self, Facts};
 use super::spot::Interruption;
+use crate::config::CredentialsOf;
 
 pub(super) const DOCUMENT: &str = "/latest/dynamic/instance-identity/document";
 const ID: &str = "/latest/meta-data/instance-id";
 const ZONE: &str = "/latest/meta-data/placement/availability-zone";
 const MAC: &str = "/latest/meta-data/mac";
 const LIFECYCLE: &str = "/latest/meta-data/instance-life-cycle";
+/// The document again, inside AWS's signature.
+pub(super) const SIGNED_DOCUMENT: &str = "/latest/dynamic/instance-identity/rsa2048";
 pub(super) const CREDENTIALS: &str = "/latest/meta-data/identity-credentials/ec2/security-credentials/ec2-instance";
+/// The name of the role of the instance's profile, and below it the role's credentials.
+const PROFILE: &str = "/latest/meta-data/iam/security-credentials/";
 
 const SPOT: &str = "/latest/meta-data/spot/instance-action";
 
@@ -86,13 +91,14 @@ impl Imds {
     /// Everything that the journey needs to know.
     pub(crate) async fn facts(&self) -> Result<Facts, Error> {
         let document = self.required(DOCUMENT).await?;
-        let (id, zone, mac, lifecycle) = tokio::try_join!(
+        let (id, zone, mac, lifecycle, signed) = tokio::try_join!(
             self.optional(ID),
             self.optional(ZONE),
             self.optional(MAC),
             self.optional(LIFECYCLE),
+            self.optional(SIGNED_DOCUMENT),
         )?;
-        let facts = Facts::parse(&document, mac, lifecycle)?;
+        let facts = Facts::parse(&document, mac, lifecycle)?.with_signed(signed)?;
         facts.agree(id.as_deref(), zone.as_deref())?;
         let vpc = match &facts.mac {
             Some(mac) => self.networks(mac).await?,
@@ -109,9 +115,13 @@ impl Imds {
         document::networks(&[v4, v6])
     }
 
-    /// Fresh credentials of the instance identity role, which every instance has.
-    pub(crate) async fn credentials(&self) -> Result<Credentials, Error> {
-        Credentials::parse(&self.required(CREDENTIALS).await?)
+    /// Fresh credentials of this role.
+    pub(crate) async fn credentials(&self, of: CredentialsOf) -> Result<Credentials, Error> {
+        let path = match of {
+            CredentialsOf::IdentityRole => CREDENTIALS.to_owned(),
+            CredentialsOf::InstanceProfile => credentials::path_below(PROFILE, &self.required(PROFILE).await?)?,
+        };
+        Credentials::parse(&path, &self.required(&path).await?)
     }
 
     /// What is about to become of a spot instance; nothing, mostly.

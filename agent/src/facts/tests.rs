@@ -14,6 +14,7 @@ use test_case::test_case;
 use tokio::net::TcpListener;
 
 use super::{Error, Imds, learn};
+use crate::config::CredentialsOf;
 use crate::timeline::Recorder;
 
 const DOCUMENT: &str = r#"{"accountId":"123456789012","availabilityZone":"eu-central-1a","instanceId":"i-0123abcd",
@@ -31,6 +32,7 @@ struct Service {
     /// Answers to other paths.
     more: &'static [(&'static str, &'static str)],
     disabled: bool,
+    has_profile: bool,
 }
 
 async fn answer(
@@ -68,6 +70,11 @@ async fn answer(
             let (status, text) = service.document.unwrap_or((200, DOCUMENT));
             reply(status, text)
         }
+        "/latest/meta-data/iam/security-credentials/" if service.has_profile => reply(200, "node\n"),
+        "/latest/meta-data/iam/security-credentials/node" if service.has_profile => reply(
+            200,
+            r#"{"AccessKeyId":"ASIAPROFILE","SecretAccessKey":"hush","Token":"quiet"}"#,
+        ),
         "/latest/meta-data/mac" => reply(200, "0a:ff:00:00:00:01"),
         path => match service.more.iter().find(|(it, _)| path.ends_with(it)) {
             Some((_, text)) => reply(200, text),
@@ -121,8 +128,32 @@ async fn asks_again_when_a_token_has_expired() {
 
 #[tokio::test]
 async fn says_that_credentials_are_not_there_yet() {
-    let error = imds(Service::default()).await.credentials().await.unwrap_err();
+    let error = imds(Service::default())
+        .await
+        .credentials(CredentialsOf::IdentityRole)
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::Absent { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn reads_the_credentials_of_the_profiles_role() {
+    let service = Service {
+        has_profile: true,
+        ..Service::default()
+    };
+    let imds = imds(service).await;
+    let credentials = imds.credentials(CredentialsOf::InstanceProfile).await.unwrap();
+    assert_eq!(credentials.access_key_id, "ASIAPROFILE");
+    let error = imds.credentials(CredentialsOf::IdentityRole).await.unwrap_err();
+    assert!(matches!(error, Error::Absent { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn says_that_there_is_no_profile() {
+    let imds = imds(Service::default()).await;
+    let error = imds.credentials(CredentialsOf::InstanceProfile).await.unwrap_err();
+    assert!(error.to_string().contains("/iam/security-credentials/"), "{error}");
 }
 
 #[test_case(404, "" => matches Error::Absent { .. }; "no document")]

@@ -225,6 +225,7 @@ pub(super) mod tests {
             mac: None,
             lifecycle: None,
             vpc: Vec::new(),
+            signed: None,
         }
     }
 

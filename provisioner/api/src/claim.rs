@@ -17,6 +17,10 @@ pub struct ClaimRequest {
     pub nonce: [u8; 32],
     /// The proof that STS can confirm.
     pub sts: StsProof,
+    /// The identity document in AWS's signature, as the metadata service hands it out under `rsa2048`. Agents of the
+    /// first release had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<Secret>,
     /// The hash of the key for which the kubelet will ask its first certificate.
     #[serde(with = "bytes")]
     pub kubelet_key: KubeletKeyHash,
@@ -109,11 +113,16 @@ pub enum TaintEffect {
 
 #[cfg(test)]
 mod tests {
-    use super::{ClaimAnswer, ClaimRequest, StsProof};
-    use crate::secret::Secret;
+    use test_case::test_case;
+
+    use super::{ClaimAnswer, ClaimRequest};
 
     /// The answer as the first release wrote it. Agents baked into old images read it for ever: never change it.
     const ANSWER_0_1: &str = include_str!("../testdata/claim-answer-0.1.json");
+
+    /// The request as the first release wrote it, and as this one does. Provisioners read both for ever.
+    const REQUEST_0_1: &str = include_str!("../testdata/claim-request-0.1.json");
+    const REQUEST_0_2: &str = include_str!("../testdata/claim-request-0.2.json");
 
     #[test]
     fn reads_the_answer_of_the_first_release() {
@@ -132,24 +141,28 @@ mod tests {
         assert!(serde_json::from_value::<ClaimAnswer>(answer).is_ok());
     }
 
+    #[test_case(REQUEST_0_1, false; "the first release, without a document")]
+    #[test_case(REQUEST_0_2, true; "this release")]
+    fn reads_the_request_of(text: &str, has_document: bool) {
+        let request: ClaimRequest = serde_json::from_str(text).unwrap();
+        assert_eq!(request.document.is_some(), has_document);
+        let again: serde_json::Value = serde_json::to_value(&request).unwrap();
+        assert_eq!(again, serde_json::from_str::<serde_json::Value>(text).unwrap());
+    }
+
+    #[test]
+    fn refuses_fields_that_it_does_not_know() {
+        let mut request: serde_json::Value = serde_json::from_str(REQUEST_0_2).unwrap();
+        request["futureField"] = serde_json::json!(1);
+        assert!(serde_json::from_value::<ClaimRequest>(request).is_err());
+    }
+
     #[test]
     fn prints_no_secret() {
         let answer: ClaimAnswer = serde_json::from_str(ANSWER_0_1).unwrap();
-        let request = ClaimRequest {
-            nonce: [0; 32],
-            sts: StsProof {
-                region: "eu-central-1".to_owned(),
-                date: "20261201T000000Z".to_owned(),
-                access_key_id: "ASIAEXAMPLE".to_owned(),
-                signature: Secret::new("feedface".to_owned()),
-                session_token: Secret::new("sessiontoken".to_owned()),
-            },
-            kubelet_key: [0; 32],
-            kubelet_version: "v1.37.2".to_owned(),
-            reset: None,
-        };
+        let request: ClaimRequest = serde_json::from_str(REQUEST_0_2).unwrap();
         let printed = format!("{answer:?}{request:?}");
-        for secret in ["0123456789abcdef", "PrivateKey", "feedface", "sessiontoken"] {
+        for secret in ["0123456789abcdef", "PrivateKey", "feedface", "sessiontoken", "MIAGCSqG"] {
             assert!(!printed.contains(secret), "{secret}");
         }
     }

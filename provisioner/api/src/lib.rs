@@ -1,11 +1,12 @@
 //! What `dynk8s-agent` and `dynk8s-provisioner` must agree on, and nothing else: the shapes on the wire, the envelopes
-//! that carry them, the binding inside a claim's proof, and the wg-quick document.
+//! that carry them, the binding inside a claim's proof, the signed identity document, and the wg-quick document.
 //!
 //! No I/O, no runtime, no clock. The conversation is specified in `docs/protocol.md`; a change here is a change there.
 #![warn(missing_docs)]
 
 pub mod binding;
 pub mod claim;
+pub mod document;
 pub mod envelope;
 pub mod instance;
 pub mod problem;

@@ -11,7 +11,8 @@ use jiff::{SignedDuration, Timestamp};
 pub use change::Change;
 pub use material::{Material, material, why_not};
 
-use crate::config::{Config, Eligibility, Known};
+use crate::config::{Config, Eligibility, Known, ProvenBy};
+use crate::proof::decide::{fits_announcement, may_satisfy, satisfies};
 use crate::proof::{Asked, Identity};
 use crate::worker::{Attested, Claim, State, Wish, Worker, WorkerStatus};
 
@@ -53,10 +54,48 @@ pub fn decide(
         }
         Some(State::Pending | State::Running) | None => {}
     }
+    if let Err((reason, text)) = check_proof(status, asked, proven, config, now) {
+        return refuse(reason, text);
+    }
     match &status.claim {
         Some(claim) => decide_bound(status, claim, asked, proven, now),
         None => decide_unbound(worker.is_some(), status, asked, proven, config, now),
     }
+}
+
+/// Whether the proof is one that the instance's node group accepts, and no older than one that was seen before.
+fn check_proof(
+    status: &WorkerStatus,
+    asked: &Asked,
+    proven: Option<&Identity>,
+    config: &Config,
+    now: Timestamp,
+) -> Result<(), (Reason, &'static str)> {
+    let recorded = status.attested.as_ref().and_then(|it| it.pending_time);
+    if asked.document.as_ref().is_some_and(|it| Some(it.pending) < recorded) {
+        return Err((
+            Reason::NotProven,
+            "the identity document is of an earlier start than one that was seen before",
+        ));
+    }
+    let Some(identity) = proven else {
+        return Ok(());
+    };
+    let satisfied = match eligibility(status, identity, config) {
+        Eligibility::Of(group) => satisfies(group, identity, now),
+        Eligibility::Undescribed => may_satisfy(config, identity, now),
+        Eligibility::Foreign => return Err((Reason::NotEligible, "no node group takes the instance")),
+    };
+    satisfied.map_err(|text| (Reason::NotProven, text))
+}
+
+fn eligibility<'a>(status: &WorkerStatus, identity: &Identity, config: &'a Config) -> Eligibility<'a> {
+    config.eligibility(&Known {
+        account: &identity.account,
+        region: &identity.region,
+        by: ProvenBy::role(identity.role.as_deref()),
+        described: status.described.as_ref(),
+    })
 }
 
 /// The envelope proves who holds the claim key, so that its holder need not be proven again.
@@ -85,6 +124,10 @@ fn decide_bound(
             );
         }
         (true, _) => {}
+    }
+    let recorded = status.attested.as_ref().and_then(|it| it.pending_time);
+    if let Some(document) = asked.document.as_ref().filter(|it| Some(it.pending) > recorded) {
+        return Step::Record(Change::Restarted(document.pending));
     }
     if now.duration_since(claim.time) >= RENEWED_AFTER {
         return Step::Record(Change::Renewed(now));
@@ -140,16 +183,7 @@ fn decide_unbound(
     let Some(identity) = proven else {
         return Step::Prove;
     };
-    let known = Known {
-        account: &identity.account,
-        region: &identity.region,
-        described: status.described.as_ref(),
-    };
-    let undescribed = match config.eligibility(&known) {
-        Eligibility::Foreign => return refuse(Reason::NotEligible, "no node group takes the instance"),
-        Eligibility::Undescribed => true,
-        Eligibility::Of(_) => false,
-    };
+    let undescribed = matches!(eligibility(status, identity, config), Eligibility::Undescribed);
     let announced = status.announced.as_ref();
     if announced.is_some_and(|it| (&it.account, &it.region) != (&identity.account, &identity.region)) {
         return refuse(
@@ -157,17 +191,24 @@ fn decide_unbound(
             "the instance was announced as one of another account or region",
         );
     }
+    if let (Some(announced), Some(pending)) = (announced, identity.pending)
+        && let Err((reason, text)) = fits_announcement(announced, pending)
+    {
+        return refuse(reason, text);
+    }
     if let Some(skew) = &asked.skew {
         return refuse(Reason::NotEligible, skew);
     }
     if !exists {
         return Step::Create;
     }
-    let attested = status.attested.clone().unwrap_or_else(|| Attested {
+    let attested = Attested {
         account: identity.account.clone(),
         region: identity.region.clone(),
-        time: now,
-    });
+        role: identity.role.clone(),
+        pending_time: identity.pending,
+        time: status.attested.as_ref().map_or(now, |it| it.time),
+    };
     if waits(attested.time) || undescribed {
         return Step::Record(Change::Attested(attested));
     }

@@ -10,10 +10,11 @@ use tracing::error;
 
 use super::decide::{Material, material, why_not};
 use super::render::node_settings;
-use super::{Claims, Refusal, unavailable};
+use super::{Claims, unavailable};
 use crate::config::Known;
 use crate::names::{INSTANCE_LABEL, JOIN_FIELDS, JOIN_TYPE, KEY_FIELD, KEY_TYPE};
 use crate::proof::Asked;
+use crate::refusal::Refusal;
 use crate::store::text;
 use crate::worker::Worker;
 
@@ -40,8 +41,8 @@ impl Claims {
             .await;
         let (key, token) = match found {
             Some(Material::There { key, token }) => (key, token),
-            Some(Material::Refused(reason, text)) => return Err((reason, text)),
-            None => return Err(why_not(self.view.worker(id).as_deref())),
+            Some(Material::Refused(reason, text)) => return Err((reason, text).into()),
+            None => return Err(why_not(self.view.worker(id).as_deref()).into()),
         };
         Ok(ClaimAnswer {
             generation,
@@ -65,11 +66,12 @@ impl Claims {
         };
         let Some(secret) = secret.filter(is_its) else {
             error!(instance = %id, secret = name, "the key Secret does not name the instance");
-            return Err((Reason::NotYet, "the WireGuard key is being changed".to_owned()));
+            return Err(Refusal::new(Reason::NotYet, "the WireGuard key is being changed"));
         };
         let broken = |what: String| {
             error!(instance = %id, secret = name, what, "the key Secret is unusable");
-            (Reason::Unavailable, format!("the Secret `{name}` is unusable: {what}"))
+            Refusal::new(Reason::Unavailable, "the WireGuard key is unusable")
+                .because(format!("the Secret `{name}` is unusable: {what}"))
         };
         let document = text(&secret, KEY_FIELD).ok_or_else(|| broken(format!("it has no text in `{KEY_FIELD}`")))?;
         Document::parse(document.expose()).map_err(|error| broken(error.to_string()))?;
@@ -89,6 +91,6 @@ impl Claims {
                 let secret = field(secret_field)?;
                 fits.then(|| Secret::new(format!("{token_id}.{}", secret.expose())))
             });
-        token.ok_or_else(|| (Reason::NotYet, "the bootstrap token is being changed".to_owned()))
+        token.ok_or_else(|| Refusal::new(Reason::NotYet, "the bootstrap token is being changed"))
     }
 }

@@ -74,7 +74,7 @@ pub(super) fn faults(config: &Config) -> Vec<Fault> {
             format!("`{}` is the name of another group already", group.name),
         );
         group::check(&mut faults, &place, group, config.aws.is_some());
-        proof::check_group(&mut faults, &place, group);
+        proof::check_group(&mut faults, &place, &config.proof, group);
     }
     faults.0
 }

@@ -71,8 +71,28 @@ pub enum TokenMode {
 pub struct Known<'a> {
     pub account: &'a str,
     pub region: &'a str,
+    /// What it has proven itself by.
+    pub by: ProvenBy<'a>,
     /// What EC2 said, once it was asked.
     pub described: Option<&'a Described>,
+}
+
+/// What an instance has proven itself by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProvenBy<'a> {
+    /// It has not yet.
+    Nothing,
+    /// Its own identity.
+    Itself,
+    /// The role of this name.
+    Role(&'a str),
+}
+
+impl<'a> ProvenBy<'a> {
+    /// This role, or itself.
+    pub fn role(name: Option<&'a str>) -> Self {
+        name.map_or(Self::Itself, Self::Role)
+    }
 }
 
 impl<'a> Known<'a> {
@@ -84,6 +104,10 @@ impl<'a> Known<'a> {
         Some(Self {
             account,
             region,
+            by: status
+                .attested
+                .as_ref()
+                .map_or(ProvenBy::Nothing, |it| ProvenBy::role(it.role.as_deref())),
             described: status.described.as_ref(),
         })
     }
@@ -94,7 +118,7 @@ impl<'a> Known<'a> {
 pub enum Eligibility<'a> {
     /// It is one of this group.
     Of(&'a NodeGroup),
-    /// It may be, once EC2 has been asked. Until then it is not.
+    /// It may be, once EC2 has been asked, or its role is proven. Until then it is not.
     Undescribed,
     /// It is not.
     Foreign,
@@ -125,9 +149,14 @@ impl<'a> Eligibility<'a> {
 
 impl NodeGroup {
     /// Whether it may take instances of this account and region.
-    pub(super) fn lists(&self, account: &str, region: &str) -> bool {
+    pub fn lists(&self, account: &str, region: &str) -> bool {
         let has = |list: &[String], value: &str| list.iter().any(|it| it == value);
         has(&self.accounts, account) && has(&self.regions, region)
+    }
+
+    /// Whether it may take instances of this region.
+    pub fn lists_region(&self, region: &str) -> bool {
+        self.regions.iter().any(|it| it == region)
     }
 
     /// Whether anything of it can be told only by EC2.
@@ -139,6 +168,12 @@ impl NodeGroup {
     fn takes(&self, known: &Known<'_>) -> Option<bool> {
         if !self.lists(known.account, known.region) {
             return Some(false);
+        }
+        match (&self.role, known.by) {
+            (Some(_), ProvenBy::Nothing) => return None,
+            (Some(role), ProvenBy::Role(name)) if role.name == name => {}
+            (None, ProvenBy::Nothing | ProvenBy::Itself) => {}
+            _ => return Some(false),
         }
         if !self.needs_description() {
             return Some(true);
@@ -160,8 +195,8 @@ impl NodeGroup {
 mod tests {
     use test_case::test_case;
 
-    use super::{Eligibility, Known};
-    use crate::config::Config;
+    use super::{Eligibility, Known, ProvenBy};
+    use crate::config::{Config, InstanceRole};
     use crate::worker::tests::described;
 
     const SAMPLE: &str = include_str!("../../testdata/groups.toml");
@@ -183,6 +218,7 @@ mod tests {
         let known = Known {
             account,
             region,
+            by: ProvenBy::Itself,
             described: None,
         };
         assert_eq!(of(config.eligibility(&known)), expected);
@@ -205,7 +241,34 @@ mod tests {
         let known = Known {
             account: "123456789012",
             region: "eu-central-1",
+            by: ProvenBy::Itself,
             described: Some(&described),
+        };
+        assert_eq!(of(config.eligibility(&known)), expected);
+    }
+
+    #[test_case(ProvenBy::Nothing, "undescribed"; "before the proof")]
+    #[test_case(ProvenBy::Role("node"), "builders"; "by the role")]
+    #[test_case(ProvenBy::Role("other"), "foreign"; "by another role")]
+    #[test_case(ProvenBy::Itself, "plain"; "by itself")]
+    fn a_role_chooses_the_group(by: ProvenBy<'_>, expected: &str) {
+        let mut config: Config = toml::from_str(SAMPLE).unwrap();
+        config
+            .node_groups
+            .retain(|it| ["builders", "plain"].contains(&it.name.as_str()));
+        for (group, role) in config.node_groups.iter_mut().zip([Some("node"), None]) {
+            (group.auto_scaling_groups, group.tags, group.from_tags) = Default::default();
+            group.regions = vec!["eu-central-1".to_owned()];
+            group.role = role.map(|it| InstanceRole {
+                name: it.to_owned(),
+                unique_id: "AROA0123456789ABCDEF".to_owned(),
+            });
+        }
+        let known = Known {
+            account: "123456789012",
+            region: "eu-central-1",
+            by,
+            described: None,
         };
         assert_eq!(of(config.eligibility(&known)), expected);
     }
@@ -218,6 +281,7 @@ mod tests {
         let known = Known {
             account: "123456789012",
             region: "eu-central-1",
+            by: ProvenBy::Itself,
             described: Some(&described),
         };
         assert_eq!(of(config.eligibility(&known)), "rest");

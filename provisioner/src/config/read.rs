@@ -18,10 +18,12 @@ pub(super) fn text(path: &Path) -> anyhow::Result<String> {
 
 /// A text that cannot be parsed has one fault; one that can has all of them listed.
 pub(super) fn config(path: &Path, text: &str) -> anyhow::Result<Config> {
-    let config: Config = toml::from_str(text)
+    let mut config: Config = toml::from_str(text)
         .map_err(|error| anyhow!("{}", place(text, &error)))
         .with_context(|| format!("failed to understand `{}`", path.display()))?;
-    let faults: Vec<String> = config.faults().iter().map(ToString::to_string).collect();
+    let unusable = config.proof.read_folder();
+    let faults = unusable.into_iter().chain(config.faults());
+    let faults: Vec<String> = faults.map(|it| it.to_string()).collect();
     if !faults.is_empty() {
         bail!("failed to accept `{}`: {}", path.display(), faults.join("; "));
     }

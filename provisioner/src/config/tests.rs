@@ -57,6 +57,7 @@ fn refuses_what_it_does_not_know(right: &str, wrong: &str) {
 #[test_case("key_cooldown_seconds = 240", "key_cooldown_seconds = 86400", "times.key_cooldown_seconds"; "cools too long")]
 #[test_case("token_seconds = 720", "token_seconds = 1", "times.token_seconds"; "a token that dies at once")]
 #[test_case("name = \"burst\"", "name = \"\"", "node_group[0].name"; "no name")]
+#[test_case("regions = [\"eu-central-1\"]", "regions = [\"eu-nowhere-1\"]", "node_group[0].regions[0]"; "a region whose documents nobody can verify")]
 #[test_case("regions = [", "proof = \"document\"\nregions = [", "node_group[0].proof"; "a proof that binds nothing")]
 #[test_case("regions = [", "accept_unbound_document = true\nregions = [", "node_group[0].accept_unbound_document"; "consent to nothing")]
 #[test_case("regions = [", "role = { name = \"a/b\", unique_id = \"AROA0123456789ABCDEF\" }\nregions = [", "node_group[0].role.name"; "a role with its path")]
@@ -168,4 +169,26 @@ fn a_topic_signs_with_version_1_only_where_the_configuration_says_so() {
 fn a_tombstone_may_last_a_little_longer_than_a_message_is_believed() {
     let text = SAMPLE.replace("tombstone_seconds = 86400", "tombstone_seconds = 3901");
     assert_eq!(faults(&text), Vec::<String>::new());
+}
+
+#[test]
+fn a_folder_of_certificates_is_read_with_the_file() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("provisioner.toml");
+    let certificates = folder.path().join("certificates");
+    let keys = format!("[proof]\ncertificates = \"{}\"\n[times]", certificates.display());
+    std::fs::write(
+        &file,
+        SAMPLE.replace("[times]", &keys).replace("eu-central-1", "eu-nowhere-1"),
+    )
+    .unwrap();
+    let faults = format!("{:#}", Config::read(&file).unwrap_err());
+    assert!(
+        faults.contains("`proof.certificates`: ") && faults.contains("`node_group[0].regions[0]`: "),
+        "{faults}"
+    );
+    std::fs::create_dir(&certificates).unwrap();
+    let pem = include_str!("../../api/testdata/identity-document.pem");
+    std::fs::write(certificates.join("eu-nowhere-1.pem"), pem).unwrap();
+    assert_eq!(Config::read(&file).unwrap().proof.signers("eu-nowhere-1").len(), 1);
 }

@@ -9,41 +9,51 @@ use dynk8s_api::InstanceId;
 use dynk8s_api::claim::{ClaimAnswer, ClaimRequest};
 use dynk8s_api::envelope::{Call, Place, Sealed};
 use dynk8s_api::problem::Reason;
-use tracing::{info, warn};
+use tracing::warn;
 use zeroize::Zeroizing;
 
 use super::problem::Refusal;
 use super::{Shared, body};
 
 pub(super) async fn post(State(shared): State<Arc<Shared>>, Path(id): Path<String>, request: Request) -> Response {
-    match answer(&shared, &id, request).await {
+    let answered = match open(&shared, &id, request).await {
+        Ok((instance, sealed, message)) => answer(&shared, &instance, &sealed, message).await,
+        Err(refusal) => {
+            // Only a well-formed id is logged as it is. Nobody is known to have sent it, so that there is no claim key.
+            let instance = id
+                .parse::<InstanceId>()
+                .map_or_else(|it| it.to_string(), |it| it.to_string());
+            warn!(instance, outcome = "refused", reason = refusal.outcome(), because = %refusal, "claim");
+            Err(refusal)
+        }
+    };
+    match answered {
         Ok(sealed) => {
             shared.metrics.claim("served");
             ([(CONTENT_TYPE, "application/json")], sealed).into_response()
         }
         Err(refusal) => {
             shared.metrics.claim(refusal.outcome());
-            // Only a well-formed id is logged as it is.
-            let instance = id
-                .parse::<InstanceId>()
-                .map_or_else(|it| it.to_string(), |it| it.to_string());
-            if refusal.asks_for_patience() {
-                info!(instance, %refusal, "claim put off");
-            } else {
-                warn!(instance, %refusal, "claim refused");
-            }
             refusal.into_response()
         }
     }
 }
 
-async fn answer(shared: &Shared, id: &str, request: Request) -> Result<String, Refusal> {
+async fn open(shared: &Shared, id: &str, request: Request) -> Result<(InstanceId, Sealed, ClaimRequest), Refusal> {
     let instance = body::instance(id)?;
     let body = body::read(request).await?;
-    let (sealed, message): (_, ClaimRequest) = body::open(&body, Call::Claim, &shared.key, &instance)?;
-    let answer = shared.claims.answer(&instance, sealed.sender, message).await?;
-    info!(%instance, generation = answer.generation, "claim served");
-    seal(shared, &instance, &sealed, &answer)
+    let (sealed, message) = body::open(&body, Call::Claim, &shared.key, &instance)?;
+    Ok((instance, sealed, message))
+}
+
+async fn answer(
+    shared: &Shared,
+    instance: &InstanceId,
+    sealed: &Sealed,
+    message: ClaimRequest,
+) -> Result<String, Refusal> {
+    let answer = shared.claims.answer(instance, sealed.sender, message).await?;
+    seal(shared, instance, sealed, &answer)
 }
 
 fn seal(shared: &Shared, instance: &InstanceId, request: &Sealed, answer: &ClaimAnswer) -> Result<String, Refusal> {

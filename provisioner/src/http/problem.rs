@@ -5,7 +5,9 @@ use std::fmt;
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::response::{IntoResponse, Response};
-use dynk8s_api::problem::{Kind, MEDIA_TYPE, Problem, Reason};
+use dynk8s_api::problem::{MEDIA_TYPE, Problem, Reason};
+
+use crate::refusal;
 
 /// `application/problem+json`, and when to ask again.
 #[derive(Debug)]
@@ -43,11 +45,6 @@ impl Refusal {
         }
     }
 
-    /// Whether it will do to ask again.
-    pub(super) fn asks_for_patience(&self) -> bool {
-        self.problem.kind() == Some(Kind::TryAgain)
-    }
-
     /// The reason's name, to count by.
     pub(super) fn outcome(&self) -> &'static str {
         self.problem.reason().map_or("other", Reason::slug)
@@ -66,9 +63,9 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl From<crate::claim::Refusal> for Refusal {
-    fn from((reason, title): crate::claim::Refusal) -> Self {
-        Self::new(reason, title)
+impl From<refusal::Refusal> for Refusal {
+    fn from(refusal: refusal::Refusal) -> Self {
+        Self::new(refusal.reason, refusal.told)
     }
 }
 

@@ -2,28 +2,34 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use dynk8s_api::PublicKey;
 use dynk8s_api::claim::{ClaimRequest, StsProof};
+use dynk8s_api::document::MAX_TEXT;
 use dynk8s_api::problem::Reason;
+use dynk8s_api::{InstanceId, PublicKey};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
+use super::decide::{check_region, reads_documents};
+use super::document::{self, Documented, verify};
 use super::version;
 use crate::aws;
 use crate::config::Config;
+use crate::refusal::Refusal;
 
 /// STS takes a signature for 15 minutes.
 const MAX_DISTANCE: SignedDuration = SignedDuration::from_mins(15);
 
 const MAX_TOKEN: usize = 8 * 1024;
 
-/// A claim whose form is right. Its sender holds the claim key, for the envelope opened; nothing else is proven.
+/// A claim in which everything is right that can be told alone. Its sender holds the claim key, for the envelope opened.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// The claim key.
     pub sender: PublicKey,
     pub request: ClaimRequest,
+    /// What its identity document says, verified.
+    pub document: Option<Documented>,
     /// Why the kubelet does not fit the API server, if it does not.
     pub skew: Option<String>,
 }
@@ -33,34 +39,54 @@ impl Asked {
     pub fn kubelet_key(&self) -> String {
         STANDARD.encode(self.request.kubelet_key)
     }
+
+    /// Compares the kubelet with the API server.
+    pub fn compared_with(mut self, server: &str) -> Self {
+        self.skew = version::skew(&self.request.kubelet_version, server);
+        self
+    }
 }
 
-/// A refusal: for the agent's code, and in words.
-pub type Fault = (Reason, String);
-
-/// Checks forms, lengths, region and date. `server` is the API server's version.
+/// Checks forms, lengths and date, and the identity document with its signature. Nobody is asked.
 pub fn check(
+    instance: &InstanceId,
     sender: PublicKey,
     request: ClaimRequest,
-    server: &str,
     config: &Config,
     now: Timestamp,
-) -> Result<Asked, Fault> {
-    check_form(&request).map_err(|what| (Reason::Malformed, format!("`{what}` is not of the agreed form")))?;
-    let region = &request.sts.region;
-    if !config.lists_region(region) {
-        return Err((
-            Reason::NotEligible,
-            format!("no node group lists the region `{region}`"),
-        ));
-    }
-    let date = date(&request.sts.date).ok_or_else(|| (Reason::Malformed, "`sts.date` is no date".to_owned()))?;
+) -> Result<Asked, Refusal> {
+    check_form(&request)
+        .map_err(|what| Refusal::new(Reason::Malformed, format!("`{what}` is not of the agreed form")))?;
+    let date = date(&request.sts.date).ok_or_else(|| Refusal::new(Reason::Malformed, "`sts.date` is no date"))?;
     if now.duration_since(date).abs() > MAX_DISTANCE {
         let text = format!("the proof was signed at {date}, and here it is {now:.0}; set the clock");
-        return Err((Reason::NotProven, text));
+        return Err(Refusal::new(Reason::NotProven, text));
     }
-    let skew = version::skew(&request.kubelet_version, server);
-    Ok(Asked { sender, request, skew })
+    let region = &request.sts.region;
+    let document = request.document.as_ref().filter(|_| reads_documents(region, config));
+    let document = match document {
+        Some(text) => Some(verify(text.expose(), instance, region, config.proof.signers(region)).map_err(unproven)?),
+        None => None,
+    };
+    let account = document.as_ref().map(|it| it.account.as_str());
+    check_region(account, region, config).map_err(|(reason, text)| Refusal::new(reason, text))?;
+    Ok(Asked {
+        sender,
+        request,
+        document,
+        skew: None,
+    })
+}
+
+/// The caller learns that it does not hold, and the log why.
+fn unproven(refusal: document::Refusal) -> Refusal {
+    let (reason, told) = match refusal {
+        document::Refusal::Malformed(_) => (Reason::Malformed, "`document` is not of the agreed form"),
+        document::Refusal::Stranger | document::Refusal::Altered | document::Refusal::Another { .. } => {
+            (Reason::NotProven, "the identity document does not prove this instance")
+        }
+    };
+    Refusal::new(reason, told).because(refusal.to_string())
 }
 
 fn check_form(request: &ClaimRequest) -> Result<(), &'static str> {
@@ -87,6 +113,10 @@ fn check_form(request: &ClaimRequest) -> Result<(), &'static str> {
         (
             "sts.sessionToken",
             (1..=MAX_TOKEN).contains(&session_token.expose().len()) && session_token.expose().bytes().all(printable),
+        ),
+        (
+            "document",
+            request.document.as_ref().is_none_or(|it| it.expose().len() <= MAX_TEXT),
         ),
         ("kubeletVersion", version::is_version(&request.kubelet_version)),
     ];
@@ -120,6 +150,24 @@ mod tests {
 
     use super::check;
     use crate::config::Config;
+    use crate::proof::fixture::{self, Made};
+
+    fn config() -> Config {
+        let mut config: Config = toml::from_str(include_str!("../../testdata/provisioner.toml")).unwrap();
+        config
+            .proof
+            .trust(fixture::certificates("eu-central-1", &fixture::pem()));
+        config
+    }
+
+    fn document(instance: &str) -> String {
+        let content = fixture::content(instance);
+        let made = Made {
+            content: &content,
+            ..Made::default()
+        };
+        made.text()
+    }
 
     fn result(pointer: &str, value: Value) -> Result<(), Reason> {
         let mut json = json!({
@@ -128,6 +176,7 @@ mod tests {
                 "region": "eu-central-1", "date": "20261201T120000Z", "accessKeyId": "ASIA0123456789ABCDEF",
                 "signature": "0".repeat(64), "sessionToken": "IQoJb3JpZ2luX2Vj/+==",
             },
+            "document": document("i-0123456789abcdef0"),
             "kubeletKey": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
             "kubeletVersion": "v1.37.2",
         });
@@ -135,11 +184,11 @@ mod tests {
             *json.pointer_mut(pointer).unwrap() = value;
         }
         let request: ClaimRequest = serde_json::from_value(json).unwrap();
-        let config: Config = toml::from_str(include_str!("../../testdata/provisioner.toml")).unwrap();
         let now: Timestamp = "2026-12-01T12:10:00Z".parse().unwrap();
-        check(PrivateKey::generate().public(), request, "v1.37.2", &config, now)
+        let instance = "i-0123456789abcdef0".parse().unwrap();
+        check(&instance, PrivateKey::generate().public(), request, &config(), now)
             .map(drop)
-            .map_err(|(reason, _)| reason)
+            .map_err(|it| it.reason)
     }
 
     #[test_case("", json!(null); "as agents write it")]
@@ -167,6 +216,11 @@ mod tests {
     #[test_case("/kubeletVersion", json!("1.37.2"), Reason::Malformed; "a version without v")]
     #[test_case("/kubeletVersion", json!("v1.37"), Reason::Malformed; "a version of two numbers")]
     #[test_case("/kubeletVersion", json!("v1.37.2 <script>"), Reason::Malformed; "a version that is more")]
+    #[test_case("/document", json!(null), Reason::NotProven; "no document")]
+    #[test_case("/document", json!(document("i-0123456789abcdef1")), Reason::NotProven; "another instance's document")]
+    #[test_case("/document", json!(include_str!("../../api/testdata/identity-document.rsa2048")), Reason::NotProven; "a stranger's document")]
+    #[test_case("/document", json!("MIAG"), Reason::Malformed; "a document that is none")]
+    #[test_case("/document", json!("\n".repeat(8193)), Reason::Malformed; "a huge document")]
     fn refuses(pointer: &str, value: Value, reason: Reason) {
         assert_eq!(result(pointer, value), Err(reason));
     }

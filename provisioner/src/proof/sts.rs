@@ -2,7 +2,7 @@
 
 mod answer;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::anyhow;
 use dynk8s_api::binding::{
@@ -12,30 +12,27 @@ use dynk8s_api::claim::StsProof;
 use dynk8s_api::{InstanceId, PublicKey};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, RequestBuilder, StatusCode};
-use tokio::sync::Semaphore;
-use tokio::time::timeout;
 
 pub use answer::Caller;
 
 use super::check::Asked;
 use super::identity::{Identity, identify};
+use super::turns::{Standing, Turns};
+use crate::config::InstanceRole;
 use crate::fetch::{self, Answer};
 use crate::metrics::Metrics;
 
 const MAX_ANSWER: usize = 16 * 1024;
 
-/// Questions to STS that are open at the same time.
-const MAX_QUESTIONS: usize = 8;
-
-/// How long a claim waits for its turn.
-const MAX_WAIT: Duration = Duration::from_secs(2);
-
 /// Why an instance is not proven.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// STS does not know the signature, or it is somebody else's.
-    #[error("{0}")]
-    NotProven(String),
+    /// STS does not know the signature. Its code tells the caller nothing that he could not ask it himself.
+    #[error("STS does not accept the proof ({0})")]
+    Unknown(String),
+    /// It is the signature of somebody else, whom only the log names.
+    #[error("the proof is not of this instance")]
+    Another(Caller),
     /// Too many questions at once.
     #[error("too many proofs are being checked")]
     Busy,
@@ -49,7 +46,7 @@ pub enum Refusal {
 pub struct Sts {
     client: Client,
     audience: PublicKey,
-    turns: Semaphore,
+    turns: Turns,
     metrics: Metrics,
 }
 
@@ -59,35 +56,35 @@ impl Sts {
         Self {
             client,
             audience,
-            turns: Semaphore::new(MAX_QUESTIONS),
+            turns: Turns::new(),
             metrics,
         }
     }
 
-    /// Who signed the proof, if it was this instance.
-    pub async fn prove(&self, instance: &InstanceId, asked: &Asked) -> Result<Identity, Refusal> {
+    /// Who signed the proof, if it was this instance, by its own role or by one of these.
+    pub async fn prove(
+        &self,
+        instance: &InstanceId,
+        asked: &Asked,
+        standing: Standing,
+        roles: impl Iterator<Item = &InstanceRole> + Send,
+    ) -> Result<Identity, Refusal> {
         let proof = &asked.request.sts;
         let binding = binding(instance, &asked.sender, &asked.request.kubelet_key);
         let request = self.request(proof, &binding).map_err(Refusal::Unavailable)?;
-        let turn = timeout(MAX_WAIT, self.turns.acquire()).await;
-        let _turn = turn.ok().and_then(Result::ok).ok_or(Refusal::Busy)?;
+        let _turn = self.turns.take(instance, standing).await.ok_or(Refusal::Busy)?;
         let answer = self.ask(request).await.map_err(Refusal::Unavailable)?;
         match answer.status {
             StatusCode::OK => {}
             StatusCode::FORBIDDEN => {
                 let code = answer::error_code(&answer.body).unwrap_or_default();
-                return Err(Refusal::NotProven(format!("STS does not accept the proof ({code})")));
+                return Err(Refusal::Unknown(code));
             }
             status => return Err(Refusal::Unavailable(anyhow!("STS answers {status}"))),
         }
         let caller = answer::read(&answer.body)
             .ok_or_else(|| Refusal::Unavailable(anyhow!("STS answers something else than a caller's identity")))?;
-        identify(&caller, instance, &proof.region).ok_or_else(|| {
-            Refusal::NotProven(format!(
-                "the proof is of `{}`, not of this instance's own role",
-                caller.arn
-            ))
-        })
+        identify(&caller, instance, &proof.region, roles).ok_or(Refusal::Another(caller))
     }
 
     async fn ask(&self, request: RequestBuilder) -> anyhow::Result<Answer> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::config::{Config, Known, Settings, TEMPLATE};
+use crate::config::{Config, Known, ProvenBy, Settings, TEMPLATE};
 use crate::ec2::{GroupTags, Instance};
 use crate::worker::Described;
 
@@ -51,6 +51,7 @@ pub(super) fn refused(config: &Config, described: &Described) -> Vec<String> {
     let known = Known {
         account: &described.account,
         region: &described.region,
+        by: ProvenBy::Nothing,
         described: Some(described),
     };
     let group = config.eligibility(&known).group();

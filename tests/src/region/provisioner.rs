@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{bail, ensure};
 
 use crate::aws::certificates::Authority;
+use crate::aws::imds;
 use crate::cluster::{API_NAME, API_PORT, ControlPlane};
 use crate::host::containment::SCRATCH;
 use crate::host::process::{Process, run};
@@ -20,6 +21,9 @@ pub(super) const LISTEN: &str = "192.168.10.1:8080";
 pub const NAMESPACE: &str = "dynk8s-system";
 /// How long a key rests here, in seconds. Users wait longer; what is shown is that it rests at all.
 pub const KEY_COOLDOWN: u64 = 5;
+
+/// Whose signatures on identity documents are believed beside those of the real AWS.
+const CERTIFICATES: &str = "/etc/dynk8s/certificates";
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
@@ -43,6 +47,8 @@ impl Provisioner {
         let room = topology.premises.room("provisioner")?;
         room.install(program, "/usr/bin/dynk8s-provisioner")?;
         room.write("/etc/dynk8s/ca.pem", authority.pem(), 0o644)?;
+        let signer = format!("{CERTIFICATES}/{REGION}.pem");
+        room.write(&signer, imds::certificate()?, 0o644)?;
         let server = format!("https://{API_NAME}:{API_PORT}");
         for half in ["serve", "reconcile"] {
             let account = format!("dynk8s-provisioner-{half}");
@@ -163,6 +169,9 @@ server = "https://{API_NAME}:{API_PORT}"
 
 [sns]
 topics = ["{topic}"]
+
+[proof]
+certificates = "{CERTIFICATES}"
 
 [times]
 key_cooldown_seconds = {KEY_COOLDOWN}

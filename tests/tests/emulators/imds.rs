@@ -3,11 +3,13 @@
 use std::time::{Duration, Instant};
 
 use axum::http::{Method, StatusCode};
+use dynk8s_api::document::Signed;
 use dynk8s_lab::aws::certificates::Authority;
 use dynk8s_lab::aws::cloud::{Cloud, Instance};
-use dynk8s_lab::aws::imds::Imds;
+use dynk8s_lab::aws::imds::{self, Imds};
 use dynk8s_lab::aws::server::Server;
 use reqwest::{Client, Response};
+use rustls::pki_types::pem::PemObject;
 use serde_json::Value;
 use test_case::test_case;
 
@@ -137,6 +139,20 @@ async fn the_tree_is_that_of_aws() {
     assert_eq!(document["accountId"], "123456789012");
     let credentials: Value = serde_json::from_str(&metadata.read(CREDENTIALS).await).unwrap();
     assert_eq!(credentials["Code"], "Success");
+}
+
+#[tokio::test]
+async fn the_document_is_signed_as_aws_signs_it() {
+    let metadata = Metadata::serve().await;
+    let plain = metadata.read("dynamic/instance-identity/document").await;
+    let text = metadata.read("dynamic/instance-identity/rsa2048").await;
+    assert!(text.starts_with("MIAGCSqGSIb3DQEHAqCAMIACAQExDzANBglghkgBZQMEAgEFADCABgkqhkiG9w0BBwGggCSABIIB\n"));
+    let signed = Signed::parse(&text).unwrap();
+    assert_eq!(String::from_utf8(signed.content).unwrap(), plain);
+    let certificate =
+        rustls::pki_types::CertificateDer::from_pem_slice(imds::certificate().unwrap().as_bytes()).unwrap();
+    let contains = |bytes: &[u8]| certificate.windows(bytes.len()).any(|it| it == bytes);
+    assert!(contains(&signed.signer.issuer) && contains(&signed.signer.serial));
 }
 
 #[tokio::test]

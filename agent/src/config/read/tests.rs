@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use test_case::test_case;
 
-use super::settings;
+use super::{CredentialsOf, settings};
 
 const GOOD: &str = "
     provisioner = \"https://dynk8s.example.com\"
@@ -18,6 +18,7 @@ fn reads_the_least_that_is_needed() {
     let it = settings(GOOD).unwrap();
     assert_eq!(it.provisioner.as_str(), "https://dynk8s.example.com/");
     assert_eq!((it.ca_file, it.cri_socket), (None, None));
+    assert_eq!(it.credentials, CredentialsOf::IdentityRole);
     assert_eq!(it.deadlines.claim, Duration::from_mins(10));
     assert!(!it.drain);
 }
@@ -25,12 +26,13 @@ fn reads_the_least_that_is_needed() {
 #[test]
 fn reads_everything() {
     let text = format!(
-        "{GOOD}\nca_file = \"/etc/ca.pem\"\ncri_socket = \"unix:///run/x.sock\"\n[deadlines]\nclaim = \"90s\"\njoin = \"15m\"\n\
-         [guard]\ndrain = true"
+        "{GOOD}\nca_file = \"/etc/ca.pem\"\ncri_socket = \"unix:///run/x.sock\"\ncredentials = \"instance-profile\"\n\
+         [deadlines]\nclaim = \"90s\"\njoin = \"15m\"\n[guard]\ndrain = true"
     );
     let it = settings(&text).unwrap();
     assert_eq!(it.ca_file.unwrap().to_str(), Some("/etc/ca.pem"));
     assert_eq!(it.cri_socket.as_deref(), Some("unix:///run/x.sock"));
+    assert_eq!(it.credentials, CredentialsOf::InstanceProfile);
     assert_eq!(it.deadlines.claim, Duration::from_secs(90));
     assert_eq!(it.deadlines.join, Duration::from_mins(15));
     assert!(it.drain);
@@ -84,6 +86,7 @@ fn names_every_line_that_is_not_toml() {
 #[test_case("ca_file = \"ca.pem\"", "must be an absolute path"; "a relative path")]
 #[test_case("cri_socket = \"/run/x.sock\"", "must be a socket"; "a path for a socket")]
 #[test_case("cri_socket = \"unix:///run/x --evil\"", "must be a socket"; "an argument smuggled in")]
+#[test_case("credentials = \"any\"", "must be \"identity-role\""; "credentials of somebody")]
 #[test_case("deadlines = 3", "must be a table"; "no table")]
 #[test_case("deadlines = { join = \"0s\" }", "between 1s and 1h"; "no time at all")]
 #[test_case("deadlines = { join = \"-5m\" }", "between 1s and 1h"; "negative time")]

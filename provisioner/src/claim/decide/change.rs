@@ -14,6 +14,8 @@ pub enum Change {
     Bound(Attested, Claim),
     /// The machine was reset after a failed join of this generation.
     Reset(u32),
+    /// The instance was stopped and started since.
+    Restarted(Timestamp),
     /// The same claim was made again.
     Renewed(Timestamp),
     /// Somebody with another key proved to be the same instance.
@@ -21,12 +23,25 @@ pub enum Change {
 }
 
 impl Change {
+    /// In one word.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Attested(_) => "attested",
+            Self::Bound(..) => "bound",
+            Self::Reset(_) => "reset",
+            Self::Restarted(_) => "restarted",
+            Self::Renewed(_) => "renewed",
+            Self::Contested(_) => "contested",
+        }
+    }
+
     /// The fields to be merged into the status.
     pub fn patch(&self) -> Value {
         match self {
             Self::Attested(attested) => json!({ "attested": attested }),
             Self::Bound(attested, claim) => json!({ "attested": attested, "claim": claim }),
             Self::Reset(generation) => json!({ "claim": { "reset": generation } }),
+            Self::Restarted(pending) => json!({ "attested": { "pendingTime": pending } }),
             Self::Renewed(time) => json!({ "claim": { "time": time } }),
             Self::Contested(time) => json!({ "contested": time }),
         }

@@ -7,11 +7,14 @@ use test_case::test_case;
 
 use super::{Change, Material, Step, decide, material, why_not};
 use crate::config::Config;
+use crate::proof::document::Documented;
 use crate::proof::{Asked, Identity};
 use crate::worker::tests::described;
 use crate::worker::{Announced, Attested, Claim, State, Token, Wish, Worker, WorkerSpec, WorkerStatus};
 
 const ID: &str = "i-0123456789abcdef0";
+const SAMPLE: &str = include_str!("../../../testdata/provisioner.toml");
+const ROLE: &str = "role = { name = \"node\", unique_id = \"AROA0123456789ABCDEF\" }\n[node_group.labels]";
 
 /// A claim and what is known of its instance; each test changes what it is about.
 struct Case {
@@ -39,7 +42,7 @@ impl Case {
             asked: asked(key),
             key,
             worker,
-            config: toml::from_str(include_str!("../../../testdata/provisioner.toml")).unwrap(),
+            config: toml::from_str(SAMPLE).unwrap(),
         }
     }
 
@@ -104,6 +107,8 @@ fn attested(seconds: i64) -> Attested {
     Attested {
         account: "123456789012".to_owned(),
         region: "eu-central-1".to_owned(),
+        role: None,
+        pending_time: Some(ago(90)),
         time: ago(seconds),
     }
 }
@@ -112,6 +117,9 @@ fn identity() -> Identity {
     Identity {
         account: "123456789012".to_owned(),
         region: "eu-central-1".to_owned(),
+        role: None,
+        by_sts: true,
+        pending: Some(ago(90)),
     }
 }
 
@@ -126,6 +134,7 @@ fn asked(key: PublicKey) -> Asked {
     let request = ClaimRequest {
         nonce: [0; 32],
         sts,
+        document: None,
         kubelet_key: [1; 32],
         kubelet_version: "v1.37.2".to_owned(),
         reset: None,
@@ -133,6 +142,10 @@ fn asked(key: PublicKey) -> Asked {
     Asked {
         sender: key,
         request,
+        document: Some(Documented {
+            account: "123456789012".to_owned(),
+            pending: ago(90),
+        }),
         skew: None,
     }
 }
@@ -189,6 +202,86 @@ fn an_unannounced_instance_is_attested_and_waits_and_then_a_proof_suffices() {
         matches!(&step, Step::Record(Change::Bound(it, _)) if it.time == ago(60)),
         "{step:?}"
     );
+}
+
+#[test]
+fn the_start_and_the_role_are_written_down() {
+    let mut case = Case::new();
+    case.config = toml::from_str(&SAMPLE.replace("[node_group.labels]", ROLE)).unwrap();
+    let identity = Identity {
+        role: Some("node".to_owned()),
+        ..identity()
+    };
+    let step = decide(Some(&case.worker), &case.asked, Some(&identity), &case.config, now());
+    let Step::Record(Change::Bound(attested, _)) = step else {
+        panic!("{step:?}");
+    };
+    assert_eq!(
+        (attested.role.as_deref(), attested.pending_time),
+        (Some("node"), Some(ago(90)))
+    );
+    assert_eq!(
+        refused(&case.decide_proven()),
+        Some(Reason::NotEligible),
+        "its own role"
+    );
+}
+
+#[test_case(Case::new(); "unbound")]
+#[test_case(Case::bound(); "bound")]
+fn a_document_of_an_earlier_start_is_refused(mut case: Case) {
+    case.status().attested = Some(attested(60));
+    case.asked.document.as_mut().unwrap().pending = ago(91);
+    assert_eq!(refused(&case.decide()), Some(Reason::NotProven));
+    case.asked.sender = PrivateKey::generate().public();
+    assert_eq!(
+        refused(&case.decide_proven()),
+        Some(Reason::NotProven),
+        "nor does it contest"
+    );
+}
+
+#[test]
+fn a_later_start_of_the_same_claim_is_written_down() {
+    let mut case = Case::bound();
+    case.asked.document.as_mut().unwrap().pending = ago(10);
+    assert_eq!(case.decide(), Step::Record(Change::Restarted(ago(10))));
+    case.status().joined = Some(ago(20));
+    assert_eq!(refused(&case.decide()), Some(Reason::AlreadyJoined));
+}
+
+#[test_case(90, None; "of the announced start")]
+#[test_case(2000, Some(Reason::NotProven); "of an earlier start")]
+#[test_case(-300, Some(Reason::NotAnnounced); "of a start that is not announced yet")]
+fn the_first_claim_is_compared_with_the_announcement(started: i64, reason: Option<Reason>) {
+    let mut case = Case::new();
+    let identity = Identity {
+        pending: Some(ago(started)),
+        ..identity()
+    };
+    let decide = |case: &Case| decide(Some(&case.worker), &case.asked, Some(&identity), &case.config, now());
+    assert_eq!(refused(&decide(&case)), reason);
+    case.status().announced = None;
+    case.status().attested = Some(attested(60));
+    case.status().attested.as_mut().unwrap().pending_time = None;
+    assert_eq!(
+        refused(&decide(&case)),
+        None,
+        "nothing was announced to compare it with"
+    );
+}
+
+#[test]
+fn half_a_proof_neither_binds_nor_contests() {
+    let half = Identity {
+        pending: None,
+        ..identity()
+    };
+    for mut case in [Case::new(), Case::bound()] {
+        case.asked.sender = PrivateKey::generate().public();
+        let step = decide(Some(&case.worker), &case.asked, Some(&half), &case.config, now());
+        assert_eq!(refused(&step), Some(Reason::NotProven));
+    }
 }
 
 #[test]

@@ -1,9 +1,19 @@
 //! What can be wrong with how a node group's instances prove themselves.
 
 use super::Faults;
-use crate::config::{InstanceRole, NodeGroup, ProofMode};
+use crate::aws;
+use crate::config::{InstanceRole, NodeGroup, Proof, ProofMode};
 
-pub(super) fn check_group(faults: &mut Faults, place: &str, group: &NodeGroup) {
+pub(super) fn check_group(faults: &mut Faults, place: &str, proof: &Proof, group: &NodeGroup) {
+    let unsigned =
+        |region: &str| group.proof != ProofMode::Sts && aws::is_region(region) && proof.signers(region).is_empty();
+    for (at, region) in group.regions.iter().enumerate() {
+        let fault = format!(
+            "no certificate of AWS is known for identity documents of `{region}`; put it into the folder that \
+             `proof.certificates` names, as `{region}.pem`, or say `proof = \"sts\"`"
+        );
+        faults.unless(!unsigned(region), format!("{place}.regions[{at}]"), fault);
+    }
     let unbound = group.proof == ProofMode::Document;
     faults.unless(
         !unbound || group.accept_unbound_document,

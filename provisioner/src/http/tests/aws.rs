@@ -1,6 +1,7 @@
 //! STS and SNS behind TLS, under their own names: STS believes a signature of `a`s, SNS shows its certificate.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
@@ -47,6 +48,10 @@ pub(super) struct Answers {
     pub(super) requests: Mutex<Vec<String>>,
     /// Audience and binding of each question to STS.
     bindings: Mutex<Vec<(String, String)>>,
+    /// Whom STS names: ARN and user id.
+    pub(super) caller: Mutex<(String, String)>,
+    /// Whether STS never answers about a signature that it does not know.
+    pub(super) hangs: AtomicBool,
     /// What is answered to everything, in place of the right answer.
     pub(super) fails_with: Mutex<Option<StatusCode>>,
 }
@@ -78,6 +83,11 @@ impl FakeAws {
             certificate: names.signed_by(&signer, &issuer).unwrap().pem(),
             requests: Mutex::default(),
             bindings: Mutex::default(),
+            caller: Mutex::new((
+                format!("arn:aws:sts::123456789012:assumed-role/aws:ec2-instance/{ID}"),
+                format!("123456789012:aws:ec2-instance:{ID}"),
+            )),
+            hangs: AtomicBool::new(false),
             fails_with: Mutex::default(),
         });
 
@@ -110,6 +120,16 @@ impl FakeAws {
 
     pub(super) fn bindings(&self) -> Vec<(String, String)> {
         self.state.bindings.lock().unwrap().clone()
+    }
+
+    /// Lets STS name the session of a role that somebody assumed.
+    pub(super) fn name(&self, role: &str, unique_id: &str, session: &str) {
+        let arn = format!("arn:aws:sts::123456789012:assumed-role/{role}/{session}");
+        *self.state.caller.lock().unwrap() = (arn, format!("{unique_id}:{session}"));
+    }
+
+    pub(super) fn hang(&self) {
+        self.state.hangs.store(true, Ordering::SeqCst);
     }
 
     pub(super) fn fail_with(&self, status: StatusCode) {
@@ -207,9 +227,21 @@ async fn answer(State(state): State<Arc<Answers>>, request: Request) -> Response
     match (request.method(), request.uri().path()) {
         (&Method::GET, CERTIFICATE) => state.certificate.clone().into_response(),
         (&Method::GET, "/") => "<ConfirmSubscriptionResponse/>".into_response(),
-        (&Method::POST, "/") if host == STS => state.identity(&request),
+        (&Method::POST, "/") if host == STS => {
+            if state.hangs.load(Ordering::SeqCst) && !is_signed(&request) {
+                std::future::pending::<()>().await;
+            }
+            state.identity(&request)
+        }
         _ => StatusCode::NOT_FOUND.into_response(),
     }
+}
+
+fn is_signed(request: &Request) -> bool {
+    request.headers()["authorization"]
+        .to_str()
+        .unwrap()
+        .ends_with(&"a".repeat(64))
 }
 
 impl Answers {
@@ -217,14 +249,14 @@ impl Answers {
         let header = |name: &str| request.headers()[name].to_str().unwrap().to_owned();
         let binding = (header("x-dynk8s-audience"), header("x-dynk8s-binding"));
         self.bindings.lock().unwrap().push(binding);
-        if !header("authorization").ends_with(&"a".repeat(64)) {
+        if !is_signed(request) {
             return StatusCode::FORBIDDEN.into_response();
         }
+        let (arn, user) = self.caller.lock().unwrap().clone();
         format!(
             "<GetCallerIdentityResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><GetCallerIdentityResult>\
-         <Arn>arn:aws:sts::123456789012:assumed-role/aws:ec2-instance/{ID}</Arn>\
-         <UserId>123456789012:aws:ec2-instance:{ID}</UserId><Account>123456789012</Account>\
-         </GetCallerIdentityResult></GetCallerIdentityResponse>"
+             <Arn>{arn}</Arn><UserId>{user}</UserId><Account>123456789012</Account>\
+             </GetCallerIdentityResult></GetCallerIdentityResponse>"
         )
         .into_response()
     }

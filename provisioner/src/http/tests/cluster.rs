@@ -41,6 +41,8 @@ pub(super) struct Inner {
     pub(super) has_keys: bool,
     /// So many of the next changes of a status fail, because somebody else was faster.
     pub(super) conflicts: u32,
+    /// How often a Worker was read.
+    pub(super) reads: u32,
     /// Whether everything is answered 503.
     pub(super) down: bool,
 }
@@ -213,7 +215,8 @@ fn watch(cluster: FakeCluster, query: &str) -> Response {
 }
 
 async fn read_worker(State(cluster): State<FakeCluster>, Path(name): Path<String>) -> Response {
-    let inner = cluster.lock();
+    let mut inner = cluster.lock();
+    inner.reads += 1;
     if inner.down {
         return failure(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable");
     }

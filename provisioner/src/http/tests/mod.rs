@@ -5,6 +5,7 @@ mod cluster;
 mod cut_off;
 mod messages;
 mod place;
+mod proofs;
 mod watching;
 
 use axum::http::StatusCode;

@@ -11,7 +11,7 @@ use dynk8s_api::envelope::{self, Call, Sealed};
 use dynk8s_api::problem::{Problem, Reason};
 use dynk8s_api::progress::{Outcome, Progress};
 use dynk8s_api::{PrivateKey, PublicKey, Secret};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::net::TcpListener;
 
 use super::aws::{FakeAws, ID, notification};
@@ -21,6 +21,7 @@ use crate::claim::cluster::Cluster;
 use crate::config::Config;
 use crate::http::{Shared, router, server};
 use crate::metrics::Metrics;
+use crate::proof::fixture::{self, Made};
 use crate::proof::sts::Sts;
 use crate::sns::Verifier;
 use crate::store::Store;
@@ -31,17 +32,28 @@ pub(super) struct Place {
     pub(super) cluster: FakeCluster,
     pub(super) metrics: Metrics,
     pub(super) router: Router,
+    pub(super) shared: Arc<Shared>,
+    /// Of the instance, whose agents all show the same one.
+    document: String,
     audience: PublicKey,
     base: String,
 }
 
 impl Place {
     pub(super) async fn start() -> Self {
-        let config = include_str!("../../../testdata/provisioner.toml");
-        Self::start_with(toml::from_str(config).unwrap()).await
+        Self::start_for("").await
     }
 
-    pub(super) async fn start_with(config: Config) -> Self {
+    /// With these keys for its node group.
+    pub(super) async fn start_for(keys: &str) -> Self {
+        let sample = include_str!("../../../testdata/provisioner.toml");
+        let sample = sample.replace("[node_group.labels]", &format!("{keys}\n[node_group.labels]"));
+        let config: Config = toml::from_str(&sample).unwrap();
+        assert_eq!(config.faults(), []);
+        Self::start_with(config).await
+    }
+
+    pub(super) async fn start_with(mut config: Config) -> Self {
         let aws = FakeAws::start().await;
         let cluster = FakeCluster::default();
         cluster.lock().has_keys = true;
@@ -50,6 +62,9 @@ impl Place {
         tokio::spawn(watching);
         let key = PrivateKey::generate();
         let audience = key.public();
+        config
+            .proof
+            .trust(fixture::certificates("eu-central-1", &fixture::pem()));
         let claims = Claims {
             config: config.into(),
             store: Store::new(cluster.client(&metrics), "dynk8s-system"),
@@ -67,13 +82,15 @@ impl Place {
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let router = router(shared);
+        let router = router(Arc::clone(&shared));
         tokio::spawn(server::serve(listener, router.clone(), std::future::pending()));
         Self {
             aws,
             cluster,
             metrics,
             router,
+            shared,
+            document: document(ID, SignedDuration::ZERO),
             audience,
             base,
         }
@@ -107,25 +124,54 @@ impl Place {
 
     /// An agent on the instance, with a claim key of its own.
     pub(super) fn agent(&self) -> Agent {
+        let key = PrivateKey::generate();
         Agent {
-            key: PrivateKey::generate(),
+            public: key.public(),
+            key,
             audience: self.audience,
             base: self.base.clone(),
             signature: "a".repeat(64),
+            document: Some(self.document.clone()),
         }
     }
 }
 
+/// The document of an instance that was started so long ago.
+pub(super) fn document(instance: &str, ago: SignedDuration) -> String {
+    let started = (Timestamp::now() - ago).strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let content = fixture::content(instance).replace("2026-12-01T12:00:00Z", &started);
+    let made = Made {
+        content: &content,
+        ..Made::default()
+    };
+    made.text()
+}
+
 pub(super) struct Agent {
     key: PrivateKey,
+    /// Deriving it takes a while.
+    public: PublicKey,
     audience: PublicKey,
     base: String,
     pub(super) signature: String,
+    pub(super) document: Option<String>,
 }
 
 impl Agent {
     pub(super) async fn claim(&self, reset: Option<u32>) -> Result<ClaimAnswer, Reason> {
         let (request, body) = self.sealed(reset);
+        self.send(&request, body).await
+    }
+
+    /// The same claim past the envelope, which is what takes the time.
+    pub(super) async fn claim_opened(&self, place: &Place, instance: &str) -> Result<ClaimAnswer, Reason> {
+        let id = instance.parse().unwrap();
+        let answer = place.shared.claims.answer(&id, self.public, self.request(None)).await;
+        answer.map_err(|it| it.reason)
+    }
+
+    /// Sends a captured request again.
+    pub(super) async fn send(&self, request: &Sealed, body: String) -> Result<ClaimAnswer, Reason> {
         let (status, body) = post(format!("{}/v1/workers/{ID}/claim", self.base), body).await;
         if status != StatusCode::OK {
             let problem: Problem = serde_json::from_str(&body).unwrap();
@@ -140,12 +186,12 @@ impl Agent {
 
     /// What its proof is to be signed over.
     pub(super) fn binding(&self) -> (String, String) {
-        let binding = binding(&ID.parse().unwrap(), &self.key.public(), &[1; 32]);
+        let binding = binding(&ID.parse().unwrap(), &self.public, &[1; 32]);
         (self.audience.to_string(), binding)
     }
 
-    pub(super) fn sealed(&self, reset: Option<u32>) -> (Sealed, String) {
-        let request = ClaimRequest {
+    pub(super) fn request(&self, reset: Option<u32>) -> ClaimRequest {
+        ClaimRequest {
             nonce: [7; 32],
             sts: StsProof {
                 region: "eu-central-1".to_owned(),
@@ -154,10 +200,15 @@ impl Agent {
                 signature: Secret::new(self.signature.clone()),
                 session_token: Secret::new("token".to_owned()),
             },
+            document: self.document.clone().map(Secret::new),
             kubelet_key: [1; 32],
             kubelet_version: "v1.37.2".to_owned(),
             reset,
-        };
+        }
+    }
+
+    pub(super) fn sealed(&self, reset: Option<u32>) -> (Sealed, String) {
+        let request = self.request(reset);
         self.seal(Call::Claim, &serde_json::to_vec(&request).unwrap())
     }
 

@@ -1,5 +1,6 @@
 //! The instance metadata service, version 2 only: a session token first, then the tree of the instance that asks.
 
+mod signature;
 mod tree;
 
 use std::collections::HashMap;
@@ -13,6 +14,7 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use tokio::time::sleep;
 
+pub use self::signature::certificate;
 use super::cloud::{Cloud, hexadecimal};
 use super::journal::Journal;
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::Imds;
+use super::{Imds, signature};
 use crate::aws::cloud::Instance;
 
 impl Imds {
@@ -26,8 +26,13 @@ impl Imds {
     }
 
     fn tree(&self, instance: &Instance) -> Vec<(String, String)> {
+        let document = self.identity_document(instance);
         let leaves = [
-            ("dynamic/instance-identity/document", self.identity_document(instance)),
+            (
+                "dynamic/instance-identity/rsa2048",
+                signature::sign(&document).unwrap_or_default(),
+            ),
+            ("dynamic/instance-identity/document", document),
             ("meta-data/ami-id", instance.image.clone()),
             ("meta-data/identity-credentials/ec2/info", self.identity_info()),
             (

@@ -80,6 +80,8 @@ impl World {
         let time = self.now;
         self.record(instance, |it| {
             it.attested.get_or_insert(Attested {
+                role: None,
+                pending_time: None,
                 account: "123456789012".to_owned(),
                 region: "eu-central-1".to_owned(),
                 time,
