@@ -108,8 +108,8 @@ pub struct WorkerStatus {
     /// When the key was free again: from here on this is a tombstone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buried: Option<Timestamp>,
-    /// `Announced`, `Claimed`, `KeyAssigned`, `TokenIssued`, `CertificateApproved`, `Joined`, `Admitted`, `Released`, each
-    /// with a reason and a sentence.
+    /// `Announced`, `Claimed`, `KeyAssigned`, `TokenIssued`, `CertificateApproved`, `ServingCertificateApproved`, `Joined`,
+    /// `Admitted`, `Released`, each with a reason and a sentence.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 }

@@ -67,11 +67,13 @@ pub(super) fn material(
 
 /// A kubelet that rotates its certificates draws the key of its first one itself; only one that does not takes the key
 /// that the instance claimed. Once it has joined, [`rotating`] lets it rotate. What the node group says comes first, so
-/// that it cannot change either.
+/// that it cannot change any of this.
 fn kubelet_patch(answer: &ClaimAnswer, keep_swap: bool) -> Value {
     let mut patch = answer.node.kubelet.clone();
     patch.insert("resolvConf".to_owned(), json!(KUBELET_FILE));
     patch.insert("rotateCertificates".to_owned(), json!(false));
+    // The cluster's own CA signs what the kubelet shows; whom else could the API server believe?
+    patch.insert("serverTLSBootstrap".to_owned(), json!(true));
     if keep_swap {
         patch.insert("failSwapOn".to_owned(), json!(false));
     }

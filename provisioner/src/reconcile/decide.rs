@@ -30,9 +30,9 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use crate::config::{Config, Known, NodeGroup};
 use crate::worker::{State, Wish, Worker, WorkerStatus};
 
-pub(crate) use certificate::instance_of;
 pub(crate) use orphan::{Orphan, orphans};
 pub(crate) use pool::{Documents, Keys};
+pub(crate) use certificate::{Purpose, instance_of};
 pub(crate) use settled::agree;
 pub(crate) use status::Findings;
 pub(crate) use suspect::asks_for_lease;
@@ -53,7 +53,7 @@ pub(crate) struct Observed {
     pub(crate) node: Option<Node>,
     /// When the Node's Lease was renewed last, if that was asked for.
     pub(crate) lease: Option<Timestamp>,
-    /// Undecided requests for a client certificate of the instance's name.
+    /// Undecided requests for a kubelet's certificate of the instance's name.
     pub(crate) requests: Vec<CertificateSigningRequest>,
 }
 
@@ -84,7 +84,11 @@ pub(crate) enum Action {
     /// Deletes the join Secret, if it is as it was seen.
     DeleteJoin { resource_version: String },
     /// Approves a certificate request.
-    Approve { name: String, resource_version: String },
+    Approve {
+        name: String,
+        resource_version: String,
+        purpose: Purpose,
+    },
     /// Sets labels of the Node and, if given, all its taints.
     PatchNode {
         resource_version: String,
@@ -151,7 +155,7 @@ pub(crate) fn decide(case: Case<'_>) -> Plan {
             node::look(&mut draft, key.as_ref());
             journey::explain(&mut draft);
             token::issue(&mut draft, key.as_ref());
-            certificate::approve(&mut draft);
+            certificate::approve(&mut draft, key.as_ref());
             suspect::is_silent(&mut draft, key.as_ref());
         }
     }

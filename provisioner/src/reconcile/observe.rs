@@ -80,9 +80,10 @@ fn requests(stores: &Stores, instance: &InstanceId) -> Vec<CertificateSigningReq
         let status = request.status.as_ref();
         status.is_none_or(|it| it.certificate.is_none() && it.conditions.as_ref().is_none_or(Vec::is_empty))
     };
-    let requests = stores.requests.state();
-    let own = requests
+    let all = [stores.requests.state(), stores.serving.state()];
+    let own = all
         .iter()
+        .flatten()
         .filter(|it| undecided(it) && instance_of(it).as_ref() == Some(instance));
     own.map(|it| CertificateSigningRequest::clone(it)).collect()
 }

@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::{Secret, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde_json::{Value, json};
 
+use super::decide::Purpose;
 use crate::names::{
     INSTANCE_LABEL, JOIN_FIELDS, JOIN_TYPE, QUARANTINE_LABEL, TOKEN_GROUP, TOKEN_NAMESPACE, TOKEN_TYPE,
 };
@@ -95,12 +96,22 @@ pub(super) fn quarantine(instance: &InstanceId, resource_version: &str) -> Value
 }
 
 /// The approval of a request, if it is as it was seen.
-pub(super) fn approval(instance: &InstanceId, resource_version: &str) -> Value {
+pub(super) fn approval(instance: &InstanceId, purpose: Purpose, resource_version: &str) -> Value {
+    let (reason, message) = match purpose {
+        Purpose::Client => (
+            "Dynk8sClaimed",
+            format!("the instance {instance} claimed this key and asked with its own token"),
+        ),
+        Purpose::Serving => (
+            "Dynk8sServing",
+            format!("the node {instance} asked for its own name and tunnel addresses"),
+        ),
+    };
     let condition = json!({
         "type": "Approved",
         "status": "True",
-        "reason": "Dynk8sClaimed",
-        "message": format!("the instance {instance} claimed this key and asked with its own token"),
+        "reason": reason,
+        "message": message,
     });
     json!({"metadata": {"resourceVersion": resource_version}, "status": {"conditions": [condition]}})
 }

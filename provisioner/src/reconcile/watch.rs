@@ -11,7 +11,7 @@ use kube::{Api, Client, ResourceExt as _};
 use tokio::sync::{OnceCell, mpsc};
 
 use super::apply::Failure;
-use super::decide::{Documents, Orphan, instance_of};
+use super::decide::{Documents, Orphan, Purpose, instance_of};
 use crate::names::{INSTANCE_LABEL, JOIN_TYPE, KEY_TYPE};
 use crate::worker::{Wish, Worker};
 
@@ -24,6 +24,7 @@ pub(super) struct Stores {
     pub(super) requests: Store<CertificateSigningRequest>,
     /// The documents of the keys, read once each.
     pub(super) documents: Mutex<Documents>,
+    pub(super) serving: Store<CertificateSigningRequest>,
     listed: OnceCell<()>,
 }
 
@@ -40,7 +41,8 @@ impl Stores {
             self.keys.wait_until_ready().await?;
             self.joins.wait_until_ready().await?;
             self.nodes.wait_until_ready().await?;
-            self.requests.wait_until_ready().await
+            self.requests.wait_until_ready().await?;
+            self.serving.wait_until_ready().await
         };
         all.await.map_err(|_| Failure::WatchEnded)
     }
@@ -57,7 +59,7 @@ pub(super) fn attach(
     let workers = controller.store();
     let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
     let of_type = |kind: &str| watcher::Config::default().fields(&format!("type={kind}"));
-    let signer = "spec.signerName=kubernetes.io/kube-apiserver-client-kubelet";
+    let asking = |purpose: Purpose| watcher::Config::default().fields(&format!("spec.signerName={}", purpose.signer()));
 
     let (keys, keys_writer) = store();
     let keys_stream = watcher(secrets.clone(), of_type(KEY_TYPE))
@@ -80,9 +82,13 @@ pub(super) fn attach(
         .modify(strip_node)
         .reflect(nodes_writer);
     let (requests, requests_writer) = store();
-    let requests_stream = watcher(Api::all(client.clone()), watcher::Config::default().fields(signer))
+    let requests_stream = watcher(Api::all(client.clone()), asking(Purpose::Client))
         .default_backoff()
         .reflect(requests_writer);
+    let (serving, serving_writer) = store();
+    let serving_stream = watcher(Api::all(client.clone()), asking(Purpose::Serving))
+        .default_backoff()
+        .reflect(serving_writer);
 
     let controller = controller
         .watches_stream(
@@ -91,7 +97,8 @@ pub(super) fn attach(
         )
         .watches_stream(joins_stream.touched_objects(), named(namespace))
         .watches_stream(nodes_stream.touched_objects(), named(namespace))
-        .watches_stream(requests_stream.touched_objects(), concerned_by_request(namespace));
+        .watches_stream(requests_stream.touched_objects(), concerned_by_request(namespace))
+        .watches_stream(serving_stream.touched_objects(), concerned_by_request(namespace));
     let stores = Stores {
         workers,
         keys,
@@ -99,6 +106,7 @@ pub(super) fn attach(
         nodes,
         requests,
         documents: Mutex::default(),
+        serving,
         listed: OnceCell::new(),
     };
     (stores, orphaned, controller)
@@ -160,6 +168,7 @@ mod tests {
         let (joins, mut join_writer) = store();
         let (nodes, mut node_writer) = store();
         let (requests, mut request_writer) = store();
+        let (serving, mut serving_writer) = store();
         let stores = Stores {
             workers,
             keys,
@@ -167,6 +176,7 @@ mod tests {
             nodes,
             requests,
             documents: Mutex::default(),
+            serving,
             listed: OnceCell::new(),
         };
         let mut waiting: FuturesUnordered<_> = (0..8).map(|_| stores.ready()).collect();
@@ -177,6 +187,7 @@ mod tests {
         join_writer.apply_watcher_event(&Event::InitDone);
         node_writer.apply_watcher_event(&Event::InitDone);
         request_writer.apply_watcher_event(&Event::InitDone);
+        serving_writer.apply_watcher_event(&Event::InitDone);
         for _ in 0..8 {
             let woken = timeout(Duration::from_secs(5), waiting.next()).await;
             assert!(matches!(woken, Ok(Some(Ok(())))), "{woken:?}");

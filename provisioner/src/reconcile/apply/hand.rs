@@ -87,8 +87,12 @@ impl Hand {
             Action::DeleteJoin { resource_version } => {
                 delete(&self.secrets, name, only_if(None, Some(resource_version))).await?;
             }
-            Action::Approve { name, resource_version } => {
-                let patch = Patch::Merge(render::approval(&instance, &resource_version));
+            Action::Approve {
+                name,
+                resource_version,
+                purpose,
+            } => {
+                let patch = Patch::Merge(render::approval(&instance, purpose, &resource_version));
                 self.requests
                     .patch_approval(&name, &PatchParams::default(), &patch)
                     .await?;

@@ -8,6 +8,7 @@ mod nodes;
 mod orphans;
 mod releases;
 mod scene;
+mod serving;
 mod simulation;
 mod tokens;
 mod world;

@@ -3,6 +3,7 @@ use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, PKCS_ECDSA_P2
 use serde_json::{Value, json};
 use test_case::test_case;
 
+use super::super::request::{NODES, der, instance_of};
 use super::*;
 use crate::reconcile::decide::pool::Key;
 use crate::reconcile::decide::{Case, Join, Observed, decide};
@@ -43,7 +44,7 @@ fn request(pem: &str, change: impl FnOnce(&mut Value)) -> CertificateSigningRequ
     let mut request = json!({
         "metadata": {"name": "csr-1", "resourceVersion": "1"},
         "spec": {
-            "signerName": SIGNER,
+            "signerName": Purpose::Client.signer(),
             "username": "system:bootstrap:abcdef",
             "groups": ["system:bootstrappers", TOKEN_GROUP, "system:authenticated"],
             "usages": ["key encipherment", "digital signature", "client auth"],
@@ -179,7 +180,7 @@ fn plan(change: impl FnOnce(&mut WorkerStatus, &mut Observed)) -> Vec<Action> {
         instance: &INSTANCE.parse().unwrap(),
         worker: &worker,
         observed: &observed,
-        config: &toml::from_str(include_str!("../../../../testdata/provisioner.toml")).unwrap(),
+        config: &toml::from_str(include_str!("../../../../../testdata/provisioner.toml")).unwrap(),
         now: now.parse().unwrap(),
         token_id: "ghijkl",
     });
@@ -190,6 +191,7 @@ fn approval() -> Action {
     Action::Approve {
         name: "csr-1".to_owned(),
         resource_version: "1".to_owned(),
+        purpose: Purpose::Client,
     }
 }
 
