@@ -61,6 +61,20 @@ pub struct Config {
 pub struct Cluster {
     /// `https://name:port`; the name is resolved by the DNS servers of the WireGuard document.
     pub server: Url,
+    /// Whether the kubelet must be seen from here, on its tunnel address, before pods may come.
+    #[serde(default)]
+    pub look: Look,
+}
+
+/// Whether a node is looked at from the cluster's side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Look {
+    /// Its kubelet must answer on the tunnel with the right certificate.
+    #[default]
+    Required,
+    /// It is not: where the cluster's hosts and pods have no route into the tunnel.
+    Off,
 }
 
 impl Cluster {

@@ -329,7 +329,12 @@ pub(super) mod tests {
         answer.node.kubelet = serde_json::from_value(said).unwrap();
         let material = rendered(&answer).unwrap();
         let patch: serde_json::Value = serde_json::from_str(material[2].content.expose()).unwrap();
-        let expected = json!({ "maxPods": 40, "resolvConf": "/etc/dynk8s/resolv.conf", "rotateCertificates": false });
+        let expected = json!({
+            "maxPods": 40,
+            "resolvConf": "/etc/dynk8s/resolv.conf",
+            "rotateCertificates": false,
+            "serverTLSBootstrap": true,
+        });
         assert_eq!(patch, expected);
     }
 

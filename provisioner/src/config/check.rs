@@ -122,9 +122,9 @@ fn check_times(faults: &mut Faults, times: &Times) {
         "must be less than `times.tombstone_seconds`",
     );
     faults.unless(
-        (Duration::from_mins(1)..=24 * HOUR).contains(&times.token),
+        (Duration::from_mins(1)..=Duration::from_mins(15)).contains(&times.token),
         "times.token_seconds",
-        "must be between 60 and 86400",
+        "must be between 60 and 900, for the policy `dynk8s-tokens` lets no token live longer",
     );
     faults.unless(
         times.announcement <= HOUR,

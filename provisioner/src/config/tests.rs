@@ -30,6 +30,7 @@ fn the_server_always_has_a_port() {
 
 #[test_case("[times]", "[times]\ntombstones = 1"; "in a table")]
 #[test_case("[cluster]", "debug = true\n[cluster]"; "at the top")]
+#[test_case("[cluster]", "[cluster]\nlook = \"maybe\""; "a look that does not exist")]
 #[test_case("effect = \"NoSchedule\"", "effect = \"Never\""; "an effect that does not exist")]
 #[test_case("regions = [", "proof = \"none\"\nregions = ["; "a proof that does not exist")]
 #[test_case("regions = [", "role = { name = \"node\" }\nregions = ["; "a role without its unique id")]
@@ -56,6 +57,7 @@ fn refuses_what_it_does_not_know(right: &str, wrong: &str) {
 #[test_case("tombstone_seconds = 86400", "tombstone_seconds = 3900", "times.tombstone_seconds"; "forgets too soon")]
 #[test_case("key_cooldown_seconds = 240", "key_cooldown_seconds = 86400", "times.key_cooldown_seconds"; "cools too long")]
 #[test_case("token_seconds = 720", "token_seconds = 1", "times.token_seconds"; "a token that dies at once")]
+#[test_case("token_seconds = 720", "token_seconds = 901", "times.token_seconds"; "a token that the policy refuses")]
 #[test_case("name = \"burst\"", "name = \"\"", "node_group[0].name"; "no name")]
 #[test_case("regions = [\"eu-central-1\"]", "regions = [\"eu-nowhere-1\"]", "node_group[0].regions[0]"; "a region whose documents nobody can verify")]
 #[test_case("regions = [", "proof = \"document\"\nregions = [", "node_group[0].proof"; "a proof that binds nothing")]

@@ -10,13 +10,15 @@ use crate::names::TOKEN_GROUP;
 /// The group that the bearer of any bootstrap token is in.
 const ALL_TOKENS: &str = "system:bootstrappers";
 
+/// The group that whoever is somebody is in.
+const EVERYBODY: &str = "system:authenticated";
+
 /// Refuses a cluster that approves the certificate requests of our tokens by itself: any of them could become any node.
 pub(super) async fn no_automatic_approval(client: &Client) -> anyhow::Result<()> {
     if let Some(reason) = automatic_approval(client).await? {
         bail!(
-            "the cluster approves certificate requests of group `{TOKEN_GROUP}` or `{ALL_TOKENS}` automatically, so that any \
-             token could become any node ({reason}); remove that group from the ClusterRoleBinding to \
-             `system:certificates.k8s.io:certificatesigningrequests:nodeclient`, or bind \
+            "the cluster approves certificate requests of group `{TOKEN_GROUP}`, `{ALL_TOKENS}` or `{EVERYBODY}` automatically, \
+             so that any token could become any node ({reason}); remove that group from the binding, or bind \
              `system:bootstrappers:kubeadm:default-node-token` in its place"
         );
     }
@@ -38,11 +40,7 @@ fn question() -> SubjectAccessReview {
     SubjectAccessReview {
         spec: SubjectAccessReviewSpec {
             user: Some("system:bootstrap:dynk8s".to_owned()),
-            groups: Some(
-                [TOKEN_GROUP, ALL_TOKENS, "system:authenticated"]
-                    .map(str::to_owned)
-                    .to_vec(),
-            ),
+            groups: Some([TOKEN_GROUP, ALL_TOKENS, EVERYBODY].map(str::to_owned).to_vec()),
             resource_attributes: Some(ResourceAttributes {
                 group: Some("certificates.k8s.io".to_owned()),
                 resource: Some("certificatesigningrequests".to_owned()),

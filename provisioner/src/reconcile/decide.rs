@@ -7,12 +7,14 @@
 mod certificate;
 mod journey;
 mod key;
+mod look;
 mod node;
 mod orphan;
 mod pool;
 mod release;
 mod settled;
 mod status;
+mod stray;
 mod suspect;
 #[cfg(test)]
 mod tests;
@@ -34,6 +36,8 @@ pub(crate) use orphan::{Orphan, orphans};
 pub(crate) use pool::{Documents, Keys};
 pub(crate) use certificate::{Purpose, instance_of};
 pub(crate) use settled::agree;
+pub(crate) use look::{Looking, Seen, Sight, Target};
+pub(crate) use stray::stray;
 pub(crate) use status::Findings;
 pub(crate) use suspect::asks_for_lease;
 pub(crate) use token::Join;
@@ -55,6 +59,8 @@ pub(crate) struct Observed {
     pub(crate) lease: Option<Timestamp>,
     /// Undecided requests for a kubelet's certificate of the instance's name.
     pub(crate) requests: Vec<CertificateSigningRequest>,
+    /// What looks at its kubelet have shown.
+    pub(crate) seen: Option<Seen>,
 }
 
 /// One call to the API server.
@@ -105,6 +111,7 @@ pub(crate) enum Action {
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) actions: Vec<Action>,
+    pub(crate) looking: Looking,
     pub(crate) again: Duration,
 }
 
@@ -130,6 +137,7 @@ struct Draft<'a> {
     /// Whether the instance may be gone, or may be there although it is said to be gone.
     suspect: bool,
     actions: Vec<Action>,
+    looking: Looking,
     again: Duration,
 }
 
@@ -144,6 +152,7 @@ pub(crate) fn decide(case: Case<'_>) -> Plan {
         saved: Findings::of(status),
         suspect: false,
         actions: Vec::new(),
+        looking: Looking::default(),
         again: AT_LEAST_EVERY,
     };
     match case.worker.spec.wished {
@@ -207,6 +216,7 @@ impl Draft<'_> {
         }
         Plan {
             actions: self.actions,
+            looking: self.looking,
             again: self.again,
         }
     }

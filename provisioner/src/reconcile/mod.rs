@@ -10,9 +10,12 @@ mod decide;
 mod draw;
 mod events;
 mod lease;
+mod kubelet;
+mod looks;
 mod observe;
 mod render;
 mod start;
+mod strays;
 mod tend;
 mod watch;
 
@@ -34,6 +37,7 @@ use self::decide::Case;
 use self::events::Events;
 use self::lease::Candidate;
 use self::tend::Tender;
+use self::looks::Looks;
 use self::watch::Stores;
 use crate::config::Live;
 use crate::metrics::Metrics;
@@ -59,6 +63,7 @@ struct Context {
     resynced: Done,
     /// Whether this replica acts.
     acting: tokio::sync::watch::Receiver<bool>,
+    looks: Arc<Looks>,
     /// How often in a row a Worker's pass has failed.
     failures: Mutex<HashMap<String, u32>>,
 }
@@ -98,6 +103,8 @@ async fn act(around: &Surroundings) -> anyhow::Result<()> {
     census::offer(metrics, &stores);
     let (candidate, acting) = Candidate::new(client, namespace);
     let tender = Tender::new(client, namespace, orphaned);
+    let (looks, looked) = Looks::new(client, namespace);
+    let controller = controller.reconcile_on(looked);
     let (events, writing) = Events::new(client.clone());
     let writing = tokio::spawn(writing);
     let resync = Resync::new(client.clone(), namespace, stores.workers.clone(), config.clone());
@@ -116,11 +123,13 @@ async fn act(around: &Surroundings) -> anyhow::Result<()> {
         stores,
         resynced: resync.done(),
         acting: acting.clone(),
+        looks,
         failures: Mutex::default(),
     });
     let listed = async {
         if context.stores.ready().await.is_ok() {
             readiness.has(LISTS);
+            strays::sweep(client, namespace, &context.stores, || *acting.borrow()).await;
         }
         std::future::pending::<()>().await;
     };
@@ -169,6 +178,7 @@ async fn look(worker: Arc<Worker>, context: Arc<Context>) -> Result<controller::
         let renewed = observe::renewed(&context.client, &name).await;
         observed.lease = renewed.map_err(|error| Failure::NoLease(Box::new(error)))?;
     }
+    observed.seen = context.looks.of(&instance);
     let plan = decide::decide(Case {
         instance: &instance,
         worker: &worker,
@@ -177,6 +187,7 @@ async fn look(worker: Arc<Worker>, context: Arc<Context>) -> Result<controller::
         now: Timestamp::now(),
         token_id: &draw::token_id(),
     });
+    context.looks.follow(&instance, plan.looking);
     apply::apply(&context, &worker, &instance, plan.actions).await?;
     context.metrics.reconcile_pass("done");
     context.failures().remove(&name);

@@ -35,6 +35,7 @@ pub(super) fn observe(
         node: stores.nodes.get(&ObjectRef::new(name)).map(|it| Node::clone(&it)),
         lease: None,
         requests: requests(stores, instance),
+        seen: None,
     }
 }
 

@@ -50,6 +50,8 @@ pub(super) fn api_server(programs: &Programs, root: &Path) -> Command {
             &pki("apiserver-kubelet-client.crt"),
         ))
         .arg(path_flag("kubelet-client-key", &pki("apiserver-kubelet-client.key")))
+        // Not kubeadm's: it believes whatever a kubelet shows.
+        .arg(path_flag("kubelet-certificate-authority", &pki("ca.crt")))
         .arg("--kubelet-preferred-address-types=InternalIP,ExternalIP,Hostname")
         .arg(path_flag("proxy-client-cert-file", &pki("front-proxy-client.crt")))
         .arg(path_flag("proxy-client-key-file", &pki("front-proxy-client.key")))

@@ -1,7 +1,9 @@
-//! The kubelet's first client certificate: asked for with the token, for the key that lies where a kubelet looks for one.
+//! The kubelet's certificates: the first for the API server, asked for with the token, for the key that lies where a kubelet looks for
+//! one; then the one that it shows.
 
 use std::fs;
 use std::io;
+use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,7 +12,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use p256::SecretKey;
 use p256::pkcs8::{EncodePrivateKey, LineEnding};
-use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
+use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -23,15 +25,49 @@ const POLL: Duration = Duration::from_millis(250);
 /// Certificate and key in PEM, as the kubelet keeps them in one file.
 pub(super) async fn obtain(client: &Client, node: &str, patience: Duration) -> anyhow::Result<String> {
     let key = key(Path::new(KEY))?;
-    let request = request(node, &key).context("failed to make a certificate request")?;
+    let wanted = Wanted {
+        signer: "kubernetes.io/kube-apiserver-client-kubelet",
+        usage: "client auth",
+        names: Vec::new(),
+    };
+    let certificate = ask(client, node, &key, wanted, patience).await?;
+    remove_first_key()?;
+    Ok(format!("{certificate}{}", key.serialize_pem()))
+}
+
+/// A certificate for the node's own name and addresses, in PEM, and a new key.
+pub(super) async fn serving(
+    client: &Client,
+    node: &str,
+    addresses: &[IpAddr],
+    patience: Duration,
+) -> anyhow::Result<(String, KeyPair)> {
+    let key = KeyPair::generate()?;
+    let host = SanType::DnsName(node.try_into()?);
+    let names = addresses.iter().map(|it| SanType::IpAddress(*it)).chain([host]);
+    let wanted = Wanted {
+        signer: "kubernetes.io/kubelet-serving",
+        usage: "server auth",
+        names: names.collect(),
+    };
+    let certificate = ask(client, node, &key, wanted, patience).await?;
+    Ok((certificate, key))
+}
+
+struct Wanted {
+    signer: &'static str,
+    usage: &'static str,
+    names: Vec<SanType>,
+}
+
+async fn ask(client: &Client, node: &str, key: &KeyPair, wanted: Wanted, patience: Duration) -> anyhow::Result<String> {
+    let request = request(node, key, wanted).context("failed to make a certificate request")?;
     let created = client.create(REQUESTS, &request).await?.object();
     let created = created.context("cannot create certificate signing request")?;
     let name = created["metadata"]["name"]
         .as_str()
         .context("a request without a name")?;
-    let certificate = wait(client, name, patience).await?;
-    remove_first_key()?;
-    Ok(format!("{certificate}{}", key.serialize_pem()))
+    wait(client, name, patience).await
 }
 
 fn remove_first_key() -> anyhow::Result<()> {
@@ -52,13 +88,14 @@ fn key(path: &Path) -> anyhow::Result<KeyPair> {
     Ok(KeyPair::from_pem(&key.to_pkcs8_pem(LineEnding::LF)?)?)
 }
 
-fn request(node: &str, key: &KeyPair) -> anyhow::Result<Value> {
+fn request(node: &str, key: &KeyPair, wanted: Wanted) -> anyhow::Result<Value> {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::OrganizationName, "system:nodes");
     params
         .distinguished_name
         .push(DnType::CommonName, format!("system:node:{node}"));
+    params.subject_alt_names = wanted.names;
     let request = params.serialize_request(key)?.pem()?;
     Ok(json!({
         "apiVersion": "certificates.k8s.io/v1",
@@ -66,9 +103,9 @@ fn request(node: &str, key: &KeyPair) -> anyhow::Result<Value> {
         "metadata": {"generateName": "node-csr-"},
         "spec": {
             "request": BASE64_STANDARD.encode(request),
-            "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
+            "signerName": wanted.signer,
             // "key encipherment" is for RSA keys only.
-            "usages": ["digital signature", "client auth"],
+            "usages": ["digital signature", wanted.usage],
         },
     }))
 }

@@ -11,18 +11,18 @@ use axum::http::StatusCode;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::api::Client;
 use super::configuration::{JoinConfiguration, NodeRegistration};
 use super::discovery::Cluster;
-use super::{FAILURE, Failure, VERSION, certificate, node, patches, print};
+use super::{FAILURE, Failure, VERSION, certificate, kubelet, node, patches, print};
 
-const AUTHORITY: &str = "/etc/kubernetes/pki/ca.crt";
+pub(super) const AUTHORITY: &str = "/etc/kubernetes/pki/ca.crt";
 const KUBELET_CONF: &str = "/etc/kubernetes/kubelet.conf";
 /// Of this only what is patched is there: nothing here reads the rest.
 const KUBELET_CONFIGURATION: &str = "/var/lib/kubelet/config.yaml";
-const CERTIFICATE: &str = "/var/lib/kubelet/pki/kubelet-client-current.pem";
+pub(super) const CERTIFICATE: &str = "/var/lib/kubelet/pki/kubelet-client-current.pem";
 
 pub(super) async fn run(configuration: &Path) -> anyhow::Result<ExitCode> {
     if let Some(code) = fail_if_told()? {
@@ -39,9 +39,10 @@ pub(super) async fn run(configuration: &Path) -> anyhow::Result<ExitCode> {
 
     print("[kubelet-start] Starting the kubelet");
     write(AUTHORITY, &cluster.authority)?;
+    let mut settings = Map::new();
     if let Some(given) = &configuration.patches {
-        let patched = patches::read(&given.directory).context("error execution phase kubelet-start")?;
-        write(KUBELET_CONFIGURATION, &Value::from(patched).to_string())?;
+        settings = patches::read(&given.directory).context("error execution phase kubelet-start")?;
+        write(KUBELET_CONFIGURATION, &Value::from(settings.clone()).to_string())?;
     }
     let obtained = certificate::obtain(&client, &registration.name, configuration.tls_bootstrap()).await;
     let pem = obtained.context("error execution phase kubelet-wait-bootstrap")?;
@@ -50,6 +51,7 @@ pub(super) async fn run(configuration: &Path) -> anyhow::Result<ExitCode> {
     print("This node has joined the cluster");
 
     register(&Client::with_certificate(&cluster, &pem)?, registration).await?;
+    kubelet::start(&cluster.server, registration, &settings)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,13 +1,14 @@
 //! Stand-ins for what a machine has and a room has not: `kubeadm` with its kubelet, and `systemctl`.
 //!
 //! They are one program that acts by the name it is called by. The API server they talk to is real, and so are the certificate
-//! request, the Node and every refusal; only containers never run.
+//! request, the Node and every refusal; only containers never run. The kubelet shows its certificate on its port, and does nothing else.
 
 mod api;
 mod certificate;
 mod configuration;
 mod discovery;
 mod join;
+mod kubelet;
 mod node;
 mod patches;
 mod reset;
@@ -49,6 +50,7 @@ pub fn fail_next_join(room: &Room, failure: &Failure) -> anyhow::Result<()> {
 /// Acts as the program of this name.
 pub async fn run(program: &str, arguments: &[&str]) -> anyhow::Result<ExitCode> {
     match (program, arguments) {
+        (kubelet::NAME, _) => kubelet::run(arguments).await,
         ("systemctl", _) => systemctl::run(arguments),
         ("kubeadm", ["version", "-o", "short"] | ["version", "-o=short" | "--output=short"]) => {
             print(&std::fs::read_to_string(VERSION).with_context(|| format!("failed to read `{VERSION}`"))?);

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::configuration::NodeRegistration;
+use super::kubelet;
 
 pub(super) fn node(registration: &NodeRegistration, version: &str, now: Timestamp) -> Value {
     let name = &registration.name;
@@ -17,6 +18,7 @@ pub(super) fn node(registration: &NodeRegistration, version: &str, now: Timestam
         "status": {
             "addresses": addresses(registration),
             "conditions": [condition(false, now)],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet::PORT}},
             "capacity": capacity(),
             "allocatable": capacity(),
             "nodeInfo": {

@@ -7,12 +7,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 
-use super::print;
+use super::{kubelet, print};
 
 pub(super) fn run(flags: &[&str]) -> anyhow::Result<ExitCode> {
     let forced = flags.iter().any(|it| ["-f", "--force"].contains(it));
     ensure!(forced, "nobody is there to answer: reset needs --force");
     print("[reset] Stopping the kubelet service");
+    kubelet::stop()?;
     for folder in ["/var/lib/kubelet", "/etc/kubernetes/pki", "/etc/kubernetes/manifests"] {
         empty(Path::new(folder), |_| true).with_context(|| format!("failed to empty `{folder}`"))?;
     }

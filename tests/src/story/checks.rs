@@ -25,6 +25,7 @@ pub(super) async fn all(
 ) -> anyhow::Result<()> {
     node(region, instance, tunnel).await?;
     worker(region, instance).await?;
+    kubelet(region, instance).await?;
     ensure!(
         region.key_owner(KEY).await? == instance.id,
         "the key's label does not name the instance"
@@ -44,6 +45,11 @@ pub(super) async fn all(
 pub(super) fn is_ready(node: &Value) -> bool {
     let conditions = node["status"]["conditions"].as_array();
     conditions.is_some_and(|all| all.iter().any(|it| it["type"] == "Ready" && it["status"] == "True"))
+}
+
+/// Whether a Worker's condition says that pods may come.
+pub(super) fn is_admission(condition: &Value) -> bool {
+    condition["type"] == "Admitted" && condition["status"] == "True"
 }
 
 async fn node(region: &Region, instance: &Instance, tunnel: &Tunnel) -> anyhow::Result<()> {
@@ -93,6 +99,15 @@ async fn worker(region: &Region, instance: &Instance) -> anyhow::Result<()> {
         status["node"]["name"] == instance.id,
         "the Worker does not name its Node: {status}"
     );
+    Ok(())
+}
+
+/// The API server reaches the kubelet through the tunnel, and believes it: so logs and exec work.
+async fn kubelet(region: &Region, instance: &Instance) -> anyhow::Result<()> {
+    let path = format!("/api/v1/nodes/{}/proxy/healthz", instance.id);
+    let answer = region.control_plane.kubectl(&["get", "--raw", &path]).await;
+    let answer = answer.context("failed to reach the kubelet through the API server")?;
+    ensure!(answer.trim() == "ok", "the kubelet says `{answer}`");
     Ok(())
 }
 

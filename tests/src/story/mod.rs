@@ -111,7 +111,9 @@ async fn wait_for_node(region: &Region, machine: &Machine, instance: &Instance) 
     .await?;
     region
         .worker_until("Worker and agent know that the node is Ready", SOON, instance, |it| {
-            it["status"]["phase"] == "Ready" && it["status"]["journey"]["outcome"] == "ready"
+            let conditions = it["status"]["conditions"].as_array();
+            let admitted = conditions.is_some_and(|all| all.iter().any(checks::is_admission));
+            it["status"]["phase"] == "Ready" && it["status"]["journey"]["outcome"] == "ready" && admitted
         })
         .await?;
     let secrets = seen.into_inner();

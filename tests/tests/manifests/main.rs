@@ -1,6 +1,8 @@
 //! The manifests that we ship, on a real API server: what each account may do, and what nobody may.
 
 mod certificates;
+mod instance;
+mod keys;
 mod nodes;
 mod reconcile;
 mod secrets;
@@ -77,9 +79,32 @@ fn main() -> anyhow::Result<ExitCode> {
             certificates::reconcile_approves_our_group_only,
         ),
         trial(
+            "reconcile_approves_what_instances_show_only",
+            certificates::reconcile_approves_what_instances_show_only,
+        ),
+        trial(
+            "reconcile_labels_keys_and_changes_none",
+            keys::reconcile_labels_keys_and_changes_none,
+        ),
+        trial(
+            "reconcile_keeps_tokens_and_nothing_else",
+            keys::reconcile_keeps_tokens_and_nothing_else,
+        ),
+        trial(
+            "an_instance_cannot_open_its_own_node",
+            nodes::an_instance_cannot_open_its_own_node,
+        ),
+        trial(
+            "reconcile_makes_no_worker_and_reads_its_own_namespace",
+            workers::reconcile_makes_no_worker_and_reads_its_own_namespace,
+        ),
+        trial(
             "reconcile_needs_no_more_than_its_rights",
             reconcile::its_rights_are_enough,
         ),
     ];
-    Ok(libtest_mimic::run(&Arguments::from_args(), trials).exit_code())
+    let mut arguments = Arguments::from_args();
+    // There is one cluster, and for a moment it is careless.
+    arguments.test_threads = Some(1);
+    Ok(libtest_mimic::run(&arguments, trials).exit_code())
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::certificates::as_node;
 use crate::stage::{Stage, Who, file};
 
 const STARTUP_TAINT: &str = "startup-taint.cluster-autoscaler.kubernetes.io/dynk8s";
@@ -92,17 +93,69 @@ pub(crate) fn reconcile_touches_no_other_node(stage: &Stage) -> anyhow::Result<(
 }
 
 pub(crate) fn an_instance_registers_with_the_startup_taint(stage: &Stage) -> anyhow::Result<()> {
-    let create = |name: &str, taints: &Value| {
-        let path = node(name, taints)?;
-        anyhow::Ok(format!(
-            "create --dry-run=server -f {path} --as=system:node:{name} --as-group=system:nodes --as-group=system:authenticated"
-        ))
+    let create = |name: &str, taints: &Value, provider_id: &str| {
+        let node = json!({
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name},
+            "spec": {"taints": taints, "providerID": provider_id},
+        });
+        let path = file(&node)?;
+        anyhow::Ok(format!("create --dry-run=server -f {path} {}", as_node(name)))
     };
+    let id = "aws:///eu-central-1a/i-0000000a";
     let needs = "must be registered with the taint";
     let preferred = json!([{"key": STARTUP_TAINT, "effect": "PreferNoSchedule"}]);
-    stage.refused(Who::Admin, &create("i-0000000a", &json!([]))?, needs)?;
-    stage.refused(Who::Admin, &create("i-0000000a", &preferred)?, needs)?;
-    stage.allowed(Who::Admin, &create("i-0000000a", &startup_taint())?)?;
-    stage.allowed(Who::Admin, &create("worker-1", &json!([]))?)?;
+    stage.refused(Who::Admin, &create("i-0000000a", &json!([]), id)?, needs)?;
+    stage.refused(Who::Admin, &create("i-0000000a", &preferred, id)?, needs)?;
+    let needs = "must be registered with the provider id";
+    for another in [
+        "",
+        "aws:///eu-central-1a/i-0000000b",
+        "aws:////i-0000000a",
+        "gce:///x/i-0000000a",
+    ] {
+        stage.refused(Who::Admin, &create("i-0000000a", &startup_taint(), another)?, needs)?;
+    }
+    stage.allowed(Who::Admin, &create("i-0000000a", &startup_taint(), id)?)?;
+    stage.allowed(Who::Admin, &create("worker-1", &json!([]), "")?)?;
+    Ok(())
+}
+
+/// What the API server itself holds a kubelet to, and all of this relies on.
+pub(crate) fn an_instance_cannot_open_its_own_node(stage: &Stage) -> anyhow::Result<()> {
+    let name = "i-0000000d";
+    let node = json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "spec": {"taints": startup_taint(), "providerID": format!("aws:///eu-central-1a/{name}")},
+    });
+    let (itself, another) = (as_node(name), as_node("i-0000000e"));
+    stage.refused(
+        Who::Admin,
+        &format!("create -f {} {another}", file(&node)?),
+        "forbidden",
+    )?;
+    let mut labelled = node.clone();
+    labelled["metadata"]["labels"] = json!({"node-role.kubernetes.io/burst": ""});
+    stage.refused(
+        Who::Admin,
+        &format!("create -f {} {itself}", file(&labelled)?),
+        "forbidden",
+    )?;
+    stage.allowed(Who::Admin, &format!("create -f {} {itself}", file(&node)?))?;
+    for patch in [
+        r#"{"spec":{"taints":[]}}"#,
+        r#"{"metadata":{"labels":{"node-role.kubernetes.io/burst":""}}}"#,
+        r#"{"metadata":{"labels":{"node-restriction.kubernetes.io/x":""}}}"#,
+    ] {
+        let patch = format!("patch node {name} --type=merge -p {patch} {itself}");
+        stage.refused(Who::Admin, &patch, "forbidden")?;
+    }
+    let own = r#"{"metadata":{"labels":{"example.com/own":"label"}}}"#;
+    stage.allowed(Who::Admin, &format!("patch node {name} --type=merge -p {own} {itself}"))?;
+    stage.refused(Who::Admin, &format!("delete node {name} {itself}"), "forbidden")?;
+    stage.allowed(Who::Admin, &format!("delete node {name}"))?;
     Ok(())
 }

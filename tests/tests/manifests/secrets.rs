@@ -1,8 +1,14 @@
 //! `reconcile` and Secrets.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::stage::{INSTANCE, Stage, Who, file};
+
+fn in_minutes(minutes: u64) -> String {
+    format!("{:.0}", jiff::Timestamp::now() + Duration::from_mins(minutes))
+}
 
 /// A token as `reconcile` makes it, then changed.
 fn token(change: impl FnOnce(&mut Value)) -> anyhow::Result<String> {
@@ -18,7 +24,7 @@ fn token(change: impl FnOnce(&mut Value)) -> anyhow::Result<String> {
         "stringData": {
             "token-id": "abcdef",
             "token-secret": "0123456789abcdef",
-            "expiration": "2099-01-01T00:00:00Z",
+            "expiration": in_minutes(12),
             "usage-bootstrap-authentication": "true",
             "auth-extra-groups": "system:bootstrappers:dynk8s:node",
             "description": "dynk8s: one instance, one join",
@@ -41,7 +47,7 @@ pub(crate) fn reconcile_makes_tokens_of_our_group(stage: &Stage) -> anyhow::Resu
 
 pub(crate) fn reconcile_makes_no_other_secret(stage: &Stage) -> anyhow::Result<()> {
     type Change = fn(&mut Value);
-    let cases: [(Change, &str); 9] = [
+    let cases: [(Change, &str); 13] = [
         (|it| it["type"] = json!("Opaque"), "only bootstrap tokens"),
         (
             |it| it["metadata"]["name"] = json!("bootstrap-token-x"),
@@ -73,6 +79,22 @@ pub(crate) fn reconcile_makes_no_other_secret(stage: &Stage) -> anyhow::Result<(
                 it["stringData"]["auth-extra-groups"] = json!(both);
             },
             "only the group",
+        ),
+        (
+            |it| it["stringData"]["expiration"] = json!(in_minutes(21)),
+            "expires within 20 minutes",
+        ),
+        (
+            |it| it["stringData"]["expiration"] = json!("2099-01-01T00:00:00Z"),
+            "expires within 20 minutes",
+        ),
+        (
+            |it| it["stringData"]["expiration"] = json!("2026-12-02T00:00:00+01"),
+            "expires within 20 minutes",
+        ),
+        (
+            |it| it["stringData"]["expiration"] = json!(""),
+            "expires within 20 minutes",
         ),
         (
             |it| it["metadata"]["finalizers"] = json!(["example.com/forever"]),

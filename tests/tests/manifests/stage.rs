@@ -37,7 +37,7 @@ pub(crate) struct Stage {
     runtime: Mutex<Runtime>,
     pub(crate) spawn: Spawn,
     pub(crate) provisioner: PathBuf,
-    _machine: Namespace,
+    pub(crate) machine: Namespace,
 }
 
 impl Stage {
@@ -52,7 +52,7 @@ impl Stage {
             runtime: Mutex::new(runtime),
             spawn,
             provisioner: product.provisioner.clone(),
-            _machine: machine,
+            machine,
         };
         let base = format!("{MANIFESTS}/base");
         stage.kubectl(&["apply", "--server-side", "-k", &base])?;
@@ -145,7 +145,7 @@ pub(crate) fn the_policies_are_sound(stage: &Stage) -> anyhow::Result<()> {
     loop {
         let policies = stage.json(&["get", "validatingadmissionpolicies"])?;
         let policies = policies["items"].as_array().context("no list")?.clone();
-        ensure!(policies.len() == 5, "{} policies", policies.len());
+        ensure!(policies.len() == 6, "{} policies", policies.len());
         let checked = policies.iter().all(|it| it["status"]["typeChecking"].is_object());
         if checked || Instant::now() > end {
             ensure!(checked, "not checked within {PATIENCE:?}");

@@ -50,6 +50,9 @@ pub(crate) fn serve_has_no_power(stage: &Stage) -> anyhow::Result<()> {
         "get csr",
         "get workers -n default",
         "delete worker i-00000000 -n dynk8s-system",
+        "patch secret dynk8s-provisioner-key -n dynk8s-system -p {}",
+        "patch node i-00000000 -p {}",
+        "delete secret bootstrap-token-abcdef -n kube-system",
         "delete secret dynk8s-provisioner-key -n dynk8s-system",
         "create token dynk8s-provisioner-reconcile -n dynk8s-system",
     ] {
@@ -83,5 +86,27 @@ pub(crate) fn a_worker_is_what_its_definition_says(stage: &Stage) -> anyhow::Res
             words,
         )?;
     }
+    Ok(())
+}
+
+pub(crate) fn reconcile_makes_no_worker_and_reads_its_own_namespace(stage: &Stage) -> anyhow::Result<()> {
+    let created = file(&worker("i-0aaaaaaaaaaaaaaa6", "i-0aaaaaaaaaaaaaaa6", "running"))?;
+    stage.allowed(Who::Admin, &format!("create -f {created}"))?;
+    stage.allowed(Who::Reconcile, "get workers -n dynk8s-system")?;
+    for refused in [
+        "get workers -n default",
+        "get configmap dynk8s-provisioner -n dynk8s-system",
+        "get events -n dynk8s-system",
+        "create configmap x -n dynk8s-system",
+        "create serviceaccount x -n dynk8s-system",
+        "delete worker i-0aaaaaaaaaaaaaaa6 -n default",
+    ] {
+        stage.refused(Who::Reconcile, refused, "forbidden")?;
+    }
+    stage.allowed(Who::Reconcile, "get configmap kube-root-ca.crt -n dynk8s-system")?;
+    stage.allowed(
+        Who::Reconcile,
+        "delete worker i-0aaaaaaaaaaaaaaa6 -n dynk8s-system --wait=false",
+    )?;
     Ok(())
 }

@@ -8,7 +8,7 @@ mod request;
 mod serving;
 
 use super::Draft;
-use super::key::Key;
+use super::pool::Key;
 
 pub(crate) use request::{Purpose, instance_of};
 

@@ -1,10 +1,12 @@
 //! The Node of an instance: found, settled, and opened for pods.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::{Node, Taint};
 
 use super::pool::{Key, internal_addresses};
+use super::look::{self, Obstacle};
 use super::status::Kind;
 use super::{Action, Draft};
 use crate::config::Settings;
@@ -74,7 +76,7 @@ fn settle(draft: &mut Draft<'_>, node: &Node, ready: bool, key: Option<&Key>) {
         );
     }
     let labels = missing_labels(draft, node);
-    let obstacle = obstacle(node, ready, key);
+    let obstacle = obstacle(draft, node, ready, key);
     if labels.is_empty() && obstacle.is_some() {
         return reject(draft, obstacle);
     }
@@ -90,7 +92,7 @@ fn settle(draft: &mut Draft<'_>, node: &Node, ready: bool, key: Option<&Key>) {
     reject(draft, obstacle);
 }
 
-fn reject(draft: &mut Draft<'_>, obstacle: Option<(&'static str, String)>) {
+fn reject(draft: &mut Draft<'_>, obstacle: Option<Obstacle>) {
     match obstacle {
         Some((reason, message)) => draft.say(Kind::Admitted, false, reason, message),
         None => draft.say(
@@ -102,20 +104,30 @@ fn reject(draft: &mut Draft<'_>, obstacle: Option<(&'static str, String)>) {
     }
 }
 
-/// Why pods must stay away.
-fn obstacle(node: &Node, ready: bool, key: Option<&Key>) -> Option<(&'static str, String)> {
-    if !ready {
-        return Some(("NotReady", "waits for the Node to be Ready".to_owned()));
+/// Why pods must stay away. The kubelet is looked for as soon as its address is known, for it may be found by the time that
+/// the Node is Ready.
+fn obstacle(draft: &mut Draft<'_>, node: &Node, ready: bool, key: Option<&Key>) -> Option<Obstacle> {
+    let found = match tunnel_address(node, key) {
+        Ok(address) => look::obstacle(draft, node, address),
+        Err(obstacle) => Some(obstacle),
+    };
+    if ready {
+        found
+    } else {
+        Some(("NotReady", "waits for the Node to be Ready".to_owned()))
     }
+}
+
+/// The first address that the Node shows, if all are of its key's document.
+fn tunnel_address(node: &Node, key: Option<&Key>) -> Result<IpAddr, Obstacle> {
     let expected = key.map(|it| it.addresses.as_slice()).unwrap_or_default();
-    let mut shown = internal_addresses(node).peekable();
-    if shown.peek().is_none() {
-        return Some(("NoAddress", "the Node shows no internal address".to_owned()));
+    if let Some(foreign) = internal_addresses(node).find(|it| !expected.contains(it)) {
+        let message =
+            format!("the Node shows the address {foreign}, which its key's document does not have; check `--node-ip`");
+        return Err(("ForeignAddress", message));
     }
-    let foreign = shown.find(|it| !expected.contains(it))?;
-    let message =
-        format!("the Node shows the address {foreign}, which its key's document does not have; check `--node-ip`");
-    Some(("ForeignAddress", message))
+    let first = internal_addresses(node).next();
+    first.ok_or_else(|| ("NoAddress", "the Node shows no internal address".to_owned()))
 }
 
 fn missing_labels(draft: &Draft<'_>, node: &Node) -> BTreeMap<String, String> {

@@ -4,6 +4,7 @@ mod doubts;
 mod fixture;
 mod journeys;
 mod keys;
+mod looks;
 mod nodes;
 mod orphans;
 mod releases;

@@ -14,7 +14,7 @@ use x509_parser::cri_attributes::ParsedCriAttribute;
 use x509_parser::extensions::{GeneralName, ParsedExtension};
 
 use super::request::{NODE_USER, NODES, Purpose, Refusal, ensure, fits};
-use crate::reconcile::decide::key::Key;
+use crate::reconcile::decide::pool::Key;
 use crate::reconcile::decide::status::Kind;
 use crate::reconcile::decide::{Action, Draft};
 

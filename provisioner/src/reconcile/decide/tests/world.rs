@@ -13,9 +13,9 @@ use serde_json::Value;
 
 use crate::config::{Config, Selector};
 use crate::names::{INSTANCE_LABEL, QUARANTINE_LABEL};
-use crate::reconcile::decide::pool::{self, Holder};
+use crate::reconcile::decide::pool::{self, Holder, internal_addresses};
 use crate::reconcile::decide::{
-    Action, Case, Documents, Findings, Join, Keys, Observed, Orphan, Plan, decide, orphans,
+    Action, Case, Documents, Findings, Join, Keys, Observed, Orphan, Plan, Seen, Sight, Target, decide, orphans,
 };
 use crate::reconcile::render;
 use crate::worker::{Token, Worker, WorkerStatus};
@@ -98,7 +98,19 @@ impl World {
             node: self.nodes.get(instance).cloned(),
             lease: self.leases.get(instance).copied(),
             requests: undecided.map(|(_, it)| it.clone()).collect(),
+            seen: self.nodes.get(instance).and_then(|it| self.seen(it)),
         }
+    }
+
+    /// Every kubelet is as it should be; where one is not is told elsewhere.
+    fn seen(&self, node: &Node) -> Option<Seen> {
+        Some(Seen {
+            target: Target::of(node, internal_addresses(node).next()?),
+            since: self.now,
+            times: 1,
+            under_way: false,
+            last: Some((self.now, Sight::Right)),
+        })
     }
 
     pub(super) fn decide(&self, instance: &str, config: &Config, now: Timestamp, token_id: &str) -> Plan {
