@@ -14,12 +14,13 @@ macro_rules! manifests {
     };
 }
 
-const MANIFESTS: [&str; 8] = manifests![
+const MANIFESTS: [&str; 9] = manifests![
     "serve.rights.yaml",
     "reconcile.rights.yaml",
     "token-group.rights.yaml",
     "serve.policy.yaml",
     "token.policy.yaml",
+    "key.policy.yaml",
     "node.policy.yaml",
     "certificate.policy.yaml",
     "startup-taint.policy.yaml",
