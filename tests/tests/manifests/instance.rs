@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use dynk8s_lab::aws::server::Server;
@@ -72,7 +72,7 @@ pub(crate) fn admitted(stage: &Stage) -> anyhow::Result<()> {
         node["metadata"]["labels"]["node-role.kubernetes.io/burst"] == "",
         "{node}"
     );
-    anyhow::ensure!(!node["spec"]["taints"].to_string().contains("startup-taint"), "{node}");
+    ensure!(!node["spec"]["taints"].to_string().contains("startup-taint"), "{node}");
     Ok(())
 }
 
