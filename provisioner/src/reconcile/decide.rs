@@ -32,13 +32,13 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 use crate::config::{Config, Known, NodeGroup};
 use crate::worker::{State, Wish, Worker, WorkerStatus};
 
+pub(crate) use certificate::{Purpose, instance_of};
+pub(crate) use look::{Looking, Seen, Sight, Target};
 pub(crate) use orphan::{Orphan, orphans};
 pub(crate) use pool::{Documents, Keys};
-pub(crate) use certificate::{Purpose, instance_of};
 pub(crate) use settled::agree;
-pub(crate) use look::{Looking, Seen, Sight, Target};
-pub(crate) use stray::stray;
 pub(crate) use status::Findings;
+pub(crate) use stray::stray;
 pub(crate) use suspect::asks_for_lease;
 pub(crate) use token::Join;
 pub(crate) use turn::{Turn, Weight, reached, turns};

@@ -95,8 +95,8 @@ fn main() -> anyhow::Result<ExitCode> {
             nodes::an_instance_cannot_open_its_own_node,
         ),
         trial(
-            "reconcile_makes_no_worker_and_reads_its_own_namespace",
-            workers::reconcile_makes_no_worker_and_reads_its_own_namespace,
+            "reconcile_stays_in_its_own_namespace",
+            workers::reconcile_stays_in_its_own_namespace,
         ),
         trial(
             "reconcile_needs_no_more_than_its_rights",

@@ -89,7 +89,7 @@ pub(crate) fn a_worker_is_what_its_definition_says(stage: &Stage) -> anyhow::Res
     Ok(())
 }
 
-pub(crate) fn reconcile_makes_no_worker_and_reads_its_own_namespace(stage: &Stage) -> anyhow::Result<()> {
+pub(crate) fn reconcile_stays_in_its_own_namespace(stage: &Stage) -> anyhow::Result<()> {
     let created = file(&worker("i-0aaaaaaaaaaaaaaa6", "i-0aaaaaaaaaaaaaaa6", "running"))?;
     stage.allowed(Who::Admin, &format!("create -f {created}"))?;
     stage.allowed(Who::Reconcile, "get workers -n dynk8s-system")?;

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::{Node, Taint};
 
-use super::pool::{Key, internal_addresses};
 use super::look::{self, Obstacle};
+use super::pool::{Key, internal_addresses};
 use super::status::Kind;
 use super::{Action, Draft};
 use crate::config::Settings;
