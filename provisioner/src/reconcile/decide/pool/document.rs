@@ -74,20 +74,20 @@ impl Facts {
             return Self::default();
         };
         let interface = &document.interface;
-        let fingerprint = digest(&SHA256, &bytes.0);
         Self {
             addresses: interface.addresses.iter().map(ipnet::IpNet::addr).collect(),
-            fingerprint: fingerprint
-                .as_ref()
-                .iter()
-                .take(8)
-                .map(|it| format!("{it:02x}"))
-                .collect(),
+            fingerprint: beginning(digest(&SHA256, &bytes.0).as_ref()),
             key: digest(&SHA256, interface.private_key.expose().as_bytes())
                 .as_ref()
                 .to_vec(),
         }
     }
+}
+
+/// The first eight bytes, in hexadecimal digits.
+fn beginning(hash: &[u8]) -> String {
+    let first = hash.first_chunk().map(|it| u64::from_be_bytes(*it));
+    first.map_or_else(String::new, |it| format!("{it:016x}"))
 }
 
 fn doubles(known: &BTreeMap<String, (Option<String>, Facts)>) -> BTreeMap<String, String> {

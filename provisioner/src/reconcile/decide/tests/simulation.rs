@@ -45,6 +45,7 @@ struct Simulation {
 
 /// The truth about an instance.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Instance {
     state: State,
     died: Option<Timestamp>,
