@@ -7,7 +7,7 @@ pub(crate) mod keys;
 mod table;
 mod terminal;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod workers;
 
 use std::process::ExitCode;

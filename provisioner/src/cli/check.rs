@@ -22,6 +22,9 @@ pub struct Check {
     /// The public URL of `serve`, to see whether it answers there and what else does
     #[arg(long)]
     pub url: Option<Url>,
+    /// Ask AWS with the credentials of your environment, also where the configuration has no `[aws]`
+    #[arg(long)]
+    pub aws: bool,
     /// How many instances may run at once, where AWS is not asked about it
     #[arg(long, value_name = "COUNT")]
     pub max: Option<usize>,

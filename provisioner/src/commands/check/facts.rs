@@ -8,12 +8,10 @@ use serde_json::Value;
 use super::shipped::Right;
 use crate::commands::keys::decide::inventory::Entry;
 use crate::config::Config;
+use crate::ec2::GroupTags;
 
 /// What was seen, or why it could not be.
 pub(crate) type Seen<T> = Result<T, String>;
-
-/// The tags of Auto Scaling groups, by the groups' names.
-pub(crate) type TagsOfGroups = BTreeMap<String, BTreeMap<String, String>>;
 
 /// All that is looked at.
 #[derive(Debug)]
@@ -78,7 +76,7 @@ pub(crate) struct Aws {
     /// The attribute `SignatureVersion` of each topic.
     pub(crate) signature_versions: BTreeMap<String, Seen<String>>,
     /// The tags of each Auto Scaling group that a node group names, by region.
-    pub(crate) tags: BTreeMap<String, Seen<TagsOfGroups>>,
+    pub(crate) tags: BTreeMap<String, Seen<GroupTags>>,
     /// The maximum size of each of them.
     pub(crate) maxima: BTreeMap<String, Seen<BTreeMap<String, usize>>>,
 }

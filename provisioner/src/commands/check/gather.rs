@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::facts::{Facts, Networks, Probe, Public, Seen};
 use super::shipped::Shipped;
-use super::{probe, review};
+use super::{aws, probe, review};
 use crate::aws::Partition;
 use crate::cli::check::Check;
 use crate::commands::cluster::{Cluster, ask};
@@ -57,7 +57,10 @@ pub(super) async fn gather(cluster: &Cluster, arguments: &Check, shipped: &Shipp
         },
         sts: sts(config.as_ref().ok()).await,
         public: public(arguments).await,
-        aws: None,
+        aws: match &config {
+            Ok(config) if arguments.aws || config.aws.is_some() => aws::gather(config).await,
+            _ => None,
+        },
         config,
     }
 }

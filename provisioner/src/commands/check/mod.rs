@@ -1,6 +1,7 @@
 //! Looks at the cluster, the configuration and AWS, and changes nothing. What is seen is gathered first; what to think of it is
 //! decided in `decide`.
 
+mod aws;
 pub(crate) mod decide;
 mod facts;
 mod gather;

@@ -7,12 +7,12 @@ mod workers;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
-use api_server::ApiServer;
+pub(crate) use api_server::ApiServer;
 
 use super::cluster::Cluster;
 use super::terminal::Console;
 
-pub(super) const NAMESPACE: &str = "dynk8s-system";
+pub(crate) const NAMESPACE: &str = "dynk8s-system";
 
 /// A cluster, and what an operator sees of it.
 struct Scene {

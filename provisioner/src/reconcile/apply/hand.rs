@@ -8,7 +8,7 @@ use kube::{Api, Client, Error, ResourceExt as _};
 use serde_json::{Value, json};
 
 use super::failure::Cause;
-use crate::names::{INSTANCE_LABEL, TOKEN_NAMESPACE};
+use crate::names::{INSTANCE_LABEL, RETIRED_LABEL, TOKEN_NAMESPACE};
 use crate::reconcile::decide::{Action, Findings};
 use crate::reconcile::{draw, render};
 use crate::worker::{Token, Worker};
@@ -63,7 +63,7 @@ impl Hand {
             Action::FreeKey {
                 name: key,
                 resource_version,
-            } => self.label(&key, "", &resource_version).await?,
+            } => self.free(&key, &resource_version).await?,
             Action::WriteJoin {
                 id,
                 generation,
@@ -129,6 +129,23 @@ impl Hand {
         merge(&self.secrets, key, render::key_label(value, resource_version)).await
     }
 
+    /// Frees a key, or removes it if it was retired while it was in use.
+    async fn free(&self, key: &str, resource_version: &str) -> Result<(), Error> {
+        let patch = Patch::Merge(render::key_label("", resource_version));
+        let freed = self
+            .secrets
+            .patch_metadata(key, &PatchParams::default(), &patch)
+            .await?;
+        if !freed.labels().contains_key(RETIRED_LABEL) {
+            return Ok(());
+        }
+        match delete(&self.secrets, key, only_if(freed.uid(), freed.resource_version())).await {
+            // Somebody has it again: it is removed when he is gone.
+            Err(Error::Api(status)) if status.is_conflict() => Ok(()),
+            other => other,
+        }
+    }
+
     async fn give_up(&self, key: &str) -> Result<(), Cause> {
         let Some(key) = self.secrets.get_metadata_opt(key).await? else {
             return Ok(());
@@ -190,3 +207,6 @@ where
 fn only_if(uid: Option<String>, resource_version: Option<String>) -> DeleteParams {
     DeleteParams::default().preconditions(Preconditions { resource_version, uid })
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,9 +16,9 @@ pub(crate) enum Retirement {
 /// Decides about one key.
 pub(crate) fn retire(entry: &Entry, force: bool) -> Retirement {
     match entry.state {
-        State::Free | State::Unlabelled | State::Unusable | State::Retired => Retirement::Delete,
-        State::InUse | State::Cooling | State::Quarantined if force => Retirement::Delete,
-        State::InUse | State::Cooling | State::Quarantined if entry.retired => Retirement::MarkedAlready,
-        State::InUse | State::Cooling | State::Quarantined => Retirement::Mark,
+        State::Free | State::Quarantined | State::Unlabelled | State::Unusable | State::Retired => Retirement::Delete,
+        State::InUse | State::Cooling if force => Retirement::Delete,
+        State::InUse | State::Cooling if entry.retired => Retirement::MarkedAlready,
+        State::InUse | State::Cooling => Retirement::Mark,
     }
 }
