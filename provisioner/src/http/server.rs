@@ -86,8 +86,9 @@ async fn serve_so_many(size: usize, listener: TcpListener, router: Router, stop:
         tokio::spawn(async move {
             tokio::select! {
                 () = place.guest.sent_away() => debug!("a connection made room for another"),
-                Err(error) = connection => debug!(%error, "a connection broke"),
-                else => {}
+                ended = connection => if let Err(error) = ended {
+                    debug!(%error, "a connection broke");
+                },
             }
             drop(place);
         });

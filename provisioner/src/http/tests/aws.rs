@@ -208,7 +208,9 @@ async fn serve(listener: TcpListener, tls: TlsAcceptor, router: Router) {
         let service = TowerToHyperService::new(router.clone());
         let handshake = tls.accept(stream);
         tokio::spawn(async move {
-            let stream = TokioIo::new(handshake.await.unwrap());
+            let Ok(stream) = handshake.await.map(TokioIo::new) else {
+                return;
+            };
             // The client ends it.
             let _ = auto::Builder::new(TokioExecutor::new())
                 .serve_connection(stream, service)

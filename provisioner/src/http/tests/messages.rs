@@ -1,5 +1,7 @@
 //! What SNS may say.
 
+use std::time::Instant;
+
 use axum::http::StatusCode;
 use test_case::test_case;
 
@@ -143,6 +145,7 @@ async fn a_signature_fits_one_version_only(signed: &str, said: &str) {
 #[tokio::test]
 async fn made_up_certificates_cost_few_requests() {
     let place = Place::start().await;
+    let begun = Instant::now();
     let mut message = notification("running");
     for number in 0..200 {
         let file = format!("SimpleNotificationService-{}.pem", number % 100);
@@ -151,8 +154,9 @@ async fn made_up_certificates_cost_few_requests() {
         assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
     }
     // Sixty at once and one more a second.
+    let allowed = 61 + usize::try_from(begun.elapsed().as_secs()).unwrap();
     let asked = place.aws.requests().len();
-    assert!((60..90).contains(&asked), "{asked}");
+    assert!((60..=allowed).contains(&asked), "{asked} of {allowed}");
 }
 
 #[tokio::test]

@@ -3,6 +3,8 @@
 mod aws;
 mod cluster;
 mod cut_off;
+mod hostile;
+mod memory;
 mod messages;
 mod place;
 mod proofs;

@@ -72,13 +72,18 @@ impl Memory {
         Advice::Fetch
     }
 
+    /// A request is made, which may fail.
+    pub(super) fn begins(&mut self) {
+        self.allowance.use_one();
+    }
+
     pub(super) fn succeeded(&mut self, url: &Url, key: Arc<SignerKey>) {
+        self.allowance.give_one_back();
         self.keys.put(url.clone(), key);
     }
 
     pub(super) fn failed(&mut self, url: &Url, now: Timestamp) {
         self.failures.put(url.clone(), now);
-        self.allowance.use_one();
     }
 }
 
@@ -104,6 +109,10 @@ impl Allowance {
 
     fn use_one(&mut self) {
         self.left = self.left.saturating_sub(1);
+    }
+
+    fn give_one_back(&mut self) {
+        self.left = (self.left + 1).min(ALLOWANCE);
     }
 }
 
@@ -170,11 +179,12 @@ mod tests {
         let mut memory = Memory::default();
         for number in 0..ALLOWANCE as usize {
             assert!(matches!(memory.advice(&url(number), at(0)), Advice::Fetch));
-            memory.failed(&url(number), at(0));
+            // Whether it is heard how it ended or not.
+            memory.begins();
         }
         assert!(matches!(memory.advice(&url(1000), at(0)), Advice::Wait));
         assert!(matches!(memory.advice(&url(1000), at(1)), Advice::Fetch));
-        memory.failed(&url(1000), at(1));
+        memory.begins();
         assert!(matches!(memory.advice(&url(1001), at(1)), Advice::Wait));
         assert!(matches!(memory.advice(&url(1001), at(-3600)), Advice::Wait));
         assert!(matches!(memory.advice(&url(1001), at(-3599)), Advice::Fetch));

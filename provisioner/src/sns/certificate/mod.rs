@@ -62,6 +62,8 @@ impl Certificates {
         if let Some(key) = self.known(url, now)? {
             return Ok(key);
         }
+        // Counted before it is known, for whoever asks may hang up, and then this ends here.
+        self.memory().begins();
         let fetched = self.fetch(url, topic, now).await;
         match &fetched {
             Ok(key) => self.memory().succeeded(url, Arc::clone(key)),
