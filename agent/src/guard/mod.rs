@@ -31,7 +31,7 @@ use decide::TICK;
 use voice::Voice;
 
 /// How long one look may take, so that the watchdog is fed in time.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Whoever rewrites a file writes more than one of them.
 const SETTLE: Duration = Duration::from_millis(200);
