@@ -8,8 +8,6 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 
 use crate::host::containment::SCRATCH;
 use crate::host::namespace::Namespace;
@@ -51,9 +49,12 @@ impl Dnsmasq {
         ]);
         command.arg("--address=/#/");
         command.args(addresses.iter().map(|address| format!("--listen-address={address}")));
-        let hosts = home.join("names");
+        let folder = home.join("names");
+        fs::create_dir_all(&folder).with_context(|| format!("failed to create `{}`", folder.display()))?;
+        let hosts = folder.join("hosts");
         write_names(&hosts, names)?;
-        command.arg(format!("--addn-hosts={}", hosts.display()));
+        // Of a file that changes there it takes notice.
+        command.arg(format!("--hostsdir={}", folder.display()));
         command.arg(format!("--dhcp-leasefile={}", home.join("leases").display()));
         command.arg(format!("--dhcp-hostsdir={}", reservations.display()));
         command.args(extra);
@@ -76,9 +77,7 @@ impl Dnsmasq {
 
     /// Serves these names from now on, in place of all others.
     pub(super) fn rename(&self, names: &[(&str, Ipv4Addr)]) -> anyhow::Result<()> {
-        write_names(&self.names, names)?;
-        let server = Pid::from_raw(i32::try_from(self.process.id())?);
-        kill(server, Signal::SIGHUP).context("failed to let dnsmasq read its names again")
+        write_names(&self.names, names)
     }
 
     /// Keeps an address for a network card.
