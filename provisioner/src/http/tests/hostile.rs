@@ -43,6 +43,11 @@ pub(super) fn request(number: usize) -> Vec<u8> {
     }
 }
 
+/// Whether the client hangs up in the middle of it.
+pub(super) fn is_half(number: usize) -> bool {
+    matches!(number % 20, 5..=7 | 19)
+}
+
 fn post(path: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     let body = body.as_ref();
     let length = body.len();
