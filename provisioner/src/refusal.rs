@@ -24,6 +24,7 @@ impl Refusal {
     }
 
     /// The same, with what only the log is told.
+    #[must_use]
     pub fn because(mut self, because: impl Into<String>) -> Self {
         self.because = Some(because.into());
         self

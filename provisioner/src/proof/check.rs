@@ -41,6 +41,7 @@ impl Asked {
     }
 
     /// Compares the kubelet with the API server.
+    #[must_use]
     pub fn compared_with(mut self, server: &str) -> Self {
         self.skew = version::skew(&self.request.kubelet_version, server);
         self
@@ -65,7 +66,9 @@ pub fn check(
     let region = &request.sts.region;
     let document = request.document.as_ref().filter(|_| reads_documents(region, config));
     let document = match document {
-        Some(text) => Some(verify(text.expose(), instance, region, config.proof.signers(region)).map_err(unproven)?),
+        Some(text) => {
+            Some(verify(text.expose(), instance, region, config.proof.signers(region)).map_err(|it| unproven(&it))?)
+        }
         None => None,
     };
     let account = document.as_ref().map(|it| it.account.as_str());
@@ -79,7 +82,7 @@ pub fn check(
 }
 
 /// The caller learns that it does not hold, and the log why.
-fn unproven(refusal: document::Refusal) -> Refusal {
+fn unproven(refusal: &document::Refusal) -> Refusal {
     let (reason, told) = match refusal {
         document::Refusal::Malformed(_) => (Reason::Malformed, "`document` is not of the agreed form"),
         document::Refusal::Stranger | document::Refusal::Altered | document::Refusal::Another { .. } => {

@@ -53,8 +53,7 @@ pub fn by_document(asked: &Asked, config: &Config) -> Option<Identity> {
 /// Whether this was proven as the group asks for.
 pub fn satisfies(group: &NodeGroup, identity: &Identity, now: Timestamp) -> Result<(), &'static str> {
     match (group.proof, identity.pending) {
-        (ProofMode::Sts, _) if identity.by_sts => Ok(()),
-        (ProofMode::Both, Some(_)) if identity.by_sts => Ok(()),
+        (ProofMode::Sts, _) | (ProofMode::Both, Some(_)) if identity.by_sts => Ok(()),
         (ProofMode::Both, None) => Err("the instance must show its identity document as well"),
         (ProofMode::Document, Some(pending)) => {
             if (-SKEW..=UNBOUND).contains(&now.duration_since(pending)) {

@@ -36,11 +36,11 @@ pub enum Refusal {
 /// of the region's signers.
 pub fn verify(text: &str, instance: &InstanceId, region: &str, signers: &[Signer]) -> Result<Documented, Refusal> {
     let signed = Signed::parse(text)?;
-    let signer = signers
+    let region_key = signers
         .iter()
         .find(|it| it.id == signed.signer)
         .ok_or(Refusal::Stranger)?;
-    check_signature(&signed, signer)?;
+    check_signature(&signed, region_key)?;
     let document = Document::parse(&signed.content)?;
     let another = |what, found: &str| Refusal::Another {
         what,
@@ -63,11 +63,11 @@ pub fn verify(text: &str, instance: &InstanceId, region: &str, signers: &[Signer
 }
 
 /// The signature covers the attributes, and these the content by its digest.
-fn check_signature(signed: &Signed, signer: &Signer) -> Result<(), Refusal> {
+fn check_signature(signed: &Signed, by: &Signer) -> Result<(), Refusal> {
     if digest(&SHA256, &signed.content).as_ref() != signed.digest {
         return Err(Refusal::Altered);
     }
-    UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, &signer.key)
+    UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, &by.key)
         .verify(&signed.attributes, &signed.signature)
         .map_err(|_| Refusal::Altered)
 }

@@ -159,7 +159,7 @@ pub(crate) async fn sees_each_fault(stage: &mut Stage) -> anyhow::Result<()> {
         let what = format!("`{}` is seen", fault.words);
         let seen = until(&what, SOON, async || {
             let (well, findings) = found(stage)?;
-            Ok((!well && failures(&findings).iter().any(|it| is_it(&it))).then_some(()))
+            Ok((!well && failures(&findings).iter().any(&is_it)).then_some(()))
         });
         if let Err(error) = seen.await {
             return Err(error.context(format!("{:?}", failures(&found(stage)?.1))));

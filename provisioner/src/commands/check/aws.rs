@@ -28,8 +28,8 @@ pub(super) async fn gather(config: &Config) -> Option<Aws> {
     }
     for region in regions {
         let there = config.node_groups.iter().filter(|it| it.regions.contains(region));
-        let named: BTreeSet<&String> = there.flat_map(|it| &it.auto_scaling_groups).collect();
-        let names: Vec<String> = named.into_iter().cloned().collect();
+        let distinct: BTreeSet<&String> = there.flat_map(|it| &it.auto_scaling_groups).collect();
+        let names: Vec<String> = distinct.into_iter().cloned().collect();
         aws.tags
             .insert(region.clone(), seen(client.group_tags(region, &names).await));
         aws.maxima

@@ -17,11 +17,11 @@ pub(super) fn request(number: usize) -> Vec<u8> {
     });
     match number % 20 {
         0 => post("/sns", format!("junk {number}").as_bytes()),
-        1 => post(&claim, &[0xff; 1000]),
-        2 => post("/sns", &vec![b'x'; 256 * 1024]),
-        3 => post("/sns", &vec![b'x'; 256 * 1024 + 1 + number]),
-        4 => post(&claim, &vec![b'x'; 64 * 1024 + 1]),
-        5 => half(post("/sns", &vec![b'x'; 100_000])),
+        1 => post(&claim, [0xff; 1000]),
+        2 => post("/sns", vec![b'x'; 256 * 1024]),
+        3 => post("/sns", vec![b'x'; 256 * 1024 + 1 + number]),
+        4 => post(&claim, vec![b'x'; 64 * 1024 + 1]),
+        5 => half(post("/sns", vec![b'x'; 100_000])),
         6 => half(post(&progress, sealed.to_string().as_bytes())),
         7 => format!("POST /{number} HTTP/1.1\r\nhost: x\r\n").into_bytes(),
         8 => post(&claim, sealed.to_string().as_bytes()),

@@ -102,7 +102,7 @@ fn names_fit(names: &[GeneralName<'_>], instance: &str, addresses: &[IpAddr]) ->
         match name {
             GeneralName::DNSName(host) if *host == instance => hosts += 1,
             GeneralName::IPAddress(bytes) if address(bytes).is_some_and(|it| addresses.contains(&it)) => {
-                own_addresses += 1
+                own_addresses += 1;
             }
             _ => return false,
         }

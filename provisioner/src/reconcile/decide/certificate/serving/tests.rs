@@ -28,7 +28,7 @@ fn parameters(names: Vec<SanType>) -> CertificateParams {
 }
 
 /// A request as a kubelet makes it, then changed.
-fn request(parameters: CertificateParams, change: impl FnOnce(&mut Value)) -> CertificateSigningRequest {
+fn request(parameters: &CertificateParams, change: impl FnOnce(&mut Value)) -> CertificateSigningRequest {
     let key = KeyPair::generate().unwrap();
     let pem = parameters.serialize_request(&key).unwrap().pem().unwrap();
     let mut request = json!({
@@ -59,7 +59,7 @@ fn verdict(request: &CertificateSigningRequest) -> Result<(), Refusal> {
 #[test_case(vec![dns(INSTANCE), ip("fd00::2")]; "the second address")]
 #[test_case(vec![ip("10.98.0.2"), dns(INSTANCE), ip("fd00::2")]; "both")]
 fn the_names_of_the_node_are_approved(names: Vec<SanType>) {
-    assert_eq!(verdict(&request(parameters(names), |_| {})), Ok(()));
+    assert_eq!(verdict(&request(&parameters(names), |_| {})), Ok(()));
 }
 
 #[test_case(vec![]; "none")]
@@ -75,7 +75,7 @@ fn the_names_of_the_node_are_approved(names: Vec<SanType>) {
 #[test_case(vec![dns(INSTANCE), ip("10.98.0.2"), SanType::URI("spiffe://x/y".try_into().unwrap())]; "a URI")]
 #[test_case(vec![dns(INSTANCE), ip("10.98.0.2"), SanType::Rfc822Name("a@b.example".try_into().unwrap())]; "an e-mail address")]
 fn other_names_are_ignored(names: Vec<SanType>) {
-    assert_eq!(verdict(&request(parameters(names), |_| {})), Err(Refusal::Names));
+    assert_eq!(verdict(&request(&parameters(names), |_| {})), Err(Refusal::Names));
 }
 
 #[test_case("/spec/signerName", &json!("kubernetes.io/kube-apiserver-client-kubelet"), Refusal::Signer; "another signer")]
@@ -89,7 +89,7 @@ fn other_names_are_ignored(names: Vec<SanType>) {
 #[test_case("/spec/usages", &json!(["digital signature", "server auth", "cert sign"]), Refusal::Usages; "a usage too many")]
 #[test_case("/spec/request", &json!("bm8gcmVxdWVzdA=="), Refusal::Unreadable; "no request")]
 fn another_request_is_ignored(place: &str, value: &Value, expected: Refusal) {
-    let request = request(right(), |it| *it.pointer_mut(place).unwrap() = value.clone());
+    let request = request(&right(), |it| *it.pointer_mut(place).unwrap() = value.clone());
     assert_eq!(verdict(&request), Err(expected));
 }
 
@@ -97,14 +97,14 @@ fn another_request_is_ignored(place: &str, value: &Value, expected: Refusal) {
 #[test_case(365 * 24 * 3600, Ok(()); "a year")]
 #[test_case(10 * 365 * 24 * 3600, Err(Refusal::Validity); "ten years")]
 fn a_certificate_lives_a_year_at_most(seconds: i32, expected: Result<(), Refusal>) {
-    let request = request(right(), |it| it["spec"]["expirationSeconds"] = json!(seconds));
+    let request = request(&right(), |it| it["spec"]["expirationSeconds"] = json!(seconds));
     assert_eq!(verdict(&request), expected);
 }
 
 #[test]
 fn an_rsa_key_may_encipher() {
     let usages = json!(["key encipherment", "digital signature", "server auth"]);
-    let request = request(right(), |it| it["spec"]["usages"] = usages);
+    let request = request(&right(), |it| it["spec"]["usages"] = usages);
     assert_eq!(verdict(&request), Ok(()));
 }
 
@@ -116,24 +116,26 @@ fn another_subject_is_ignored() {
     parameters
         .distinguished_name
         .push(DnType::CommonName, "system:node:i-0123456789abcdef1");
-    assert_eq!(verdict(&request(parameters, |_| {})), Err(Refusal::Subject));
+    assert_eq!(verdict(&request(&parameters, |_| {})), Err(Refusal::Subject));
 }
 
 #[test]
 fn another_extension_is_ignored() {
     let mut parameters = right();
     parameters.key_usages = vec![rcgen::KeyUsagePurpose::KeyCertSign];
-    assert_eq!(verdict(&request(parameters, |_| {})), Err(Refusal::Names));
+    assert_eq!(verdict(&request(&parameters, |_| {})), Err(Refusal::Names));
 }
 
 #[test]
 fn a_wrong_signature_is_ignored() {
-    let mut altered = der(&request(right(), |_| {})).unwrap();
+    let mut altered = der(&request(&right(), |_| {})).unwrap();
     *altered.last_mut().unwrap() ^= 1;
     let pem = format!(
         "-----BEGIN CERTIFICATE REQUEST-----\n{}\n-----END CERTIFICATE REQUEST-----\n",
         BASE64_STANDARD.encode(&altered)
     );
-    let request = request(right(), |it| it["spec"]["request"] = json!(BASE64_STANDARD.encode(pem)));
+    let request = request(&right(), |it| {
+        it["spec"]["request"] = json!(BASE64_STANDARD.encode(pem));
+    });
     assert_eq!(verdict(&request), Err(Refusal::Signature));
 }
