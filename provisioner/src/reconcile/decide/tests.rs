@@ -10,6 +10,7 @@ mod orphans;
 mod releases;
 mod scene;
 mod serving;
+mod shared;
 mod simulation;
 mod tokens;
 mod world;

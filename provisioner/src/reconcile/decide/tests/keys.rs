@@ -120,7 +120,7 @@ fn an_instance_gets_a_key_of_its_groups_pool(pool: &str, expected: Option<u8>, t
     }
     let pool = Selector::try_from(pool.to_owned()).unwrap();
     let keys = Keys::of(
-        world.keys.values(),
+        world.keys.values().map(|it| &**it),
         &mut world.documents.borrow_mut(),
         &[],
         ONE,
@@ -139,7 +139,7 @@ fn a_key_that_is_held_stays_so_when_the_pool_is_another() {
     let world = joining(1);
     let pool = Selector::try_from("pool=one".to_owned()).unwrap();
     let keys = Keys::of(
-        world.keys.values(),
+        world.keys.values().map(|it| &**it),
         &mut world.documents.borrow_mut(),
         &[],
         ONE,

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{Node, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::json;
 
@@ -31,7 +31,7 @@ impl World {
             data: Some([(KEY_FIELD.to_owned(), ByteString(text.into_bytes()))].into()),
             ..Secret::default()
         };
-        self.keys.insert(name, secret);
+        self.keys.insert(name, secret.into());
     }
 
     /// An operator changes a key's document.
@@ -52,7 +52,8 @@ impl World {
                 wished: Wish::Running,
                 forced: false,
             };
-            self.workers.insert(instance.to_owned(), Worker::new(instance, spec));
+            self.workers
+                .insert(instance.to_owned(), Worker::new(instance, spec).into());
         }
         let version = self.next_version();
         let worker = self.workers.get_mut(instance).unwrap();
@@ -116,8 +117,10 @@ impl World {
                 "conditions": [{"type": "Ready", "status": if ready { "True" } else { "False" }}],
             },
         });
-        self.nodes
-            .insert(instance.to_owned(), serde_json::from_value(node).unwrap());
+        self.nodes.insert(
+            instance.to_owned(),
+            serde_json::from_value::<Node>(node).unwrap().into(),
+        );
     }
 }
 

@@ -94,7 +94,7 @@ fn two_leaders_give_two_hundred_workers_one_key_each() {
     for instance in &instances {
         simulation.world.announce(instance, State::Running);
     }
-    simulation.remember();
+    simulation.past = [simulation.world.clone()].into();
     let mut acts = 0;
     while !simulation.world.keys_of("").is_empty() {
         simulation.act();

@@ -11,6 +11,7 @@ use k8s_openapi::api::core::v1::{Node, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
+use super::shared::Shared;
 use crate::config::{Config, Selector};
 use crate::names::{INSTANCE_LABEL, QUARANTINE_LABEL};
 use crate::reconcile::decide::pool::{self, Holder, internal_addresses};
@@ -20,6 +21,9 @@ use crate::reconcile::decide::{
 use crate::reconcile::render;
 use crate::worker::{Token, Worker, WorkerStatus};
 
+/// Objects of one kind, by their names.
+type Objects<T> = Shared<BTreeMap<String, Shared<T>>>;
+
 /// The object is not as it was seen.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Conflict;
@@ -28,17 +32,17 @@ pub(super) struct Conflict;
 pub(super) struct World {
     pub(super) now: Timestamp,
     pub(super) version: u64,
-    pub(super) workers: BTreeMap<String, Worker>,
-    pub(super) keys: BTreeMap<String, Secret>,
-    pub(super) joins: BTreeMap<String, Secret>,
+    pub(super) workers: Objects<Worker>,
+    pub(super) keys: Objects<Secret>,
+    pub(super) joins: Objects<Secret>,
     /// The tokens of `kube-system` and their instances: they can be created and deleted, not read.
-    pub(super) tokens: BTreeMap<String, (String, Timestamp)>,
-    pub(super) nodes: BTreeMap<String, Node>,
+    pub(super) tokens: Shared<BTreeMap<String, (String, Timestamp)>>,
+    pub(super) nodes: Objects<Node>,
     /// When kubelets renewed their Leases last.
-    pub(super) leases: BTreeMap<String, Timestamp>,
+    pub(super) leases: Shared<BTreeMap<String, Timestamp>>,
     pub(super) documents: Rc<RefCell<Documents>>,
-    pub(super) requests: BTreeMap<String, CertificateSigningRequest>,
-    pub(super) approved: BTreeSet<String>,
+    pub(super) requests: Shared<BTreeMap<String, CertificateSigningRequest>>,
+    pub(super) approved: Shared<BTreeSet<String>>,
 }
 
 pub(super) fn config() -> Config {
@@ -75,7 +79,7 @@ impl World {
     }
 
     pub(super) fn observe(&self, instance: &str) -> Observed {
-        let nodes: Vec<&Node> = self.nodes.values().collect();
+        let nodes: Vec<&Node> = self.nodes.values().map(|it| &**it).collect();
         let status = |name: &str| self.workers.get(name).and_then(|it| it.status.as_ref());
         let others = || {
             let others = self.workers.keys().filter(|it| *it != instance);
@@ -85,7 +89,7 @@ impl World {
         let undecided = self.requests.iter().filter(|(name, _)| !self.approved.contains(*name));
         Observed {
             keys: Keys::of(
-                self.keys.values(),
+                self.keys.values().map(|it| &**it),
                 &mut self.documents.borrow_mut(),
                 &nodes,
                 instance,
@@ -94,8 +98,8 @@ impl World {
                 others,
             ),
             unsettled: false,
-            join: self.joins.get(instance).and_then(Join::of),
-            node: self.nodes.get(instance).cloned(),
+            join: self.joins.get(instance).and_then(|it| Join::of(it)),
+            node: self.nodes.get(instance).map(|it| Node::clone(it)),
             lease: self.leases.get(instance).copied(),
             requests: undecided.map(|(_, it)| it.clone()).collect(),
             seen: self.nodes.get(instance).and_then(|it| self.seen(it)),
@@ -126,7 +130,8 @@ impl World {
     }
 
     pub(super) fn orphans(&self) -> Vec<Orphan> {
-        orphans(self.keys.values(), self.joins.values(), |it| {
+        let (keys, joins) = (self.keys.values(), self.joins.values());
+        orphans(keys.map(|it| &**it), joins.map(|it| &**it), |it| {
             self.workers.contains_key(it)
         })
     }
@@ -182,7 +187,7 @@ impl World {
                 let version = self.next_version();
                 let secret = Hidden::new("0123456789abcdef".to_owned());
                 let join = render::join_secret(&instance.parse().unwrap(), "uid", &token, &secret, Some(version));
-                self.joins.insert(instance.to_owned(), join);
+                self.joins.insert(instance.to_owned(), join.into());
             }
             Action::CreateToken { .. } => {
                 let token = render::token_secret(&instance.parse().unwrap(), self.joins.get(instance).ok_or(Conflict)?);

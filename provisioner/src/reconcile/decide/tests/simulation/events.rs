@@ -94,7 +94,7 @@ impl Simulation {
     /// What `serve` does about a message.
     fn announce(&mut self, instance: &str, announced: &Announced) {
         loop {
-            let worker = self.world.workers.get(instance);
+            let worker = self.world.workers.get(instance).map(|it| &**it);
             match decide(worker, announced, &self.config, self.world.now) {
                 Decision::Create(wish) => {
                     self.world.record(instance, |_| {});
@@ -251,7 +251,7 @@ impl Simulation {
     pub(super) fn pass_time(&mut self, seconds: u64) {
         self.world.now += Duration::from_secs(seconds);
         let now = self.world.now;
-        for (instance, renewed) in &mut self.world.leases {
+        for (instance, renewed) in self.world.leases.iter_mut() {
             if self
                 .instances
                 .get(instance)

@@ -60,7 +60,7 @@ impl Simulation {
     }
 
     pub(super) fn check_the_end(&self) {
-        for (instance, worker) in &self.world.workers {
+        for (instance, worker) in self.world.workers.iter() {
             let plan = self.world.decide(instance, &self.config, self.world.now, "zzzzzz");
             assert_eq!(plan.actions, [], "{instance} is at rest");
             let status = worker.status.as_ref().unwrap();
@@ -72,7 +72,7 @@ impl Simulation {
             let keys = self.world.keys_of(instance).len();
             let (join, node) = (self.world.joins.get(instance), self.world.nodes.get(instance));
             assert!(
-                (keys, join, node) == (0, None, None),
+                (keys, join.is_none(), node.is_none()) == (0, true, true),
                 "{instance} left {keys} keys, {join:?}, {node:?}"
             );
             let tokens = &self.world.tokens;
