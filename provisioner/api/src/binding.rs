@@ -7,6 +7,7 @@
 
 use sha2::{Digest as _, Sha256};
 
+use crate::partition::Partition;
 use crate::{InstanceId, PublicKey, VERSION, bytes};
 
 /// The signed header that carries the provisioner's public key in base64.
@@ -28,15 +29,9 @@ pub const STS_CONTENT_TYPE: &str = "application/x-www-form-urlencoded; charset=u
 pub const STS_SIGNED_HEADERS: &str =
     "content-type;host;x-amz-date;x-amz-security-token;x-dynk8s-audience;x-dynk8s-binding";
 
-/// The regional STS host of a commercial, GovCloud or China region
-/// ([endpoints](https://docs.aws.amazon.com/general/latest/gr/sts.html)).
+/// The regional STS host ([endpoints](https://docs.aws.amazon.com/general/latest/gr/sts.html)).
 pub fn sts_host(region: &str) -> String {
-    let suffix = if region.starts_with("cn-") {
-        "amazonaws.com.cn"
-    } else {
-        "amazonaws.com"
-    };
-    format!("sts.{region}.{suffix}")
+    format!("sts.{region}.{}", Partition::of_region(region).dns_suffix())
 }
 
 /// The SHA-256 of the DER `SubjectPublicKeyInfo` of the kubelet's first client key.

@@ -1,5 +1,5 @@
 //! What `dynk8s-agent` and `dynk8s-provisioner` must agree on, and nothing else: the shapes on the wire, the envelopes
-//! that carry them, the binding inside a claim's proof, the signed identity document, and the wg-quick document.
+//! that carry them, the binding inside a claim's proof, AWS's partitions, the signed identity document, and the wg-quick document.
 //!
 //! No I/O, no runtime, no clock. The conversation is specified in `docs/protocol.md`; a change here is a change there.
 #![warn(missing_docs)]
@@ -9,6 +9,7 @@ pub mod claim;
 pub mod document;
 pub mod envelope;
 pub mod instance;
+pub mod partition;
 pub mod problem;
 pub mod progress;
 pub mod secret;

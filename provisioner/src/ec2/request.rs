@@ -6,11 +6,10 @@ use anyhow::Context as _;
 use aws_credential_types::Credentials;
 use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
 use aws_sigv4::sign::v4::SigningParams;
+use dynk8s_api::partition::Partition;
 use reqwest::header::{CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, RequestBuilder};
 use url::form_urlencoded::Serializer;
-
-use crate::aws::Partition;
 
 const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
 

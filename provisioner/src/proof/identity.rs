@@ -2,11 +2,12 @@
 //! instance; or a role that a node group names, of which the same is true only as far as its trust policy goes.
 
 use dynk8s_api::InstanceId;
+use dynk8s_api::partition::Partition;
 use jiff::Timestamp;
 
 use super::document::Documented;
 use super::sts::Caller;
-use crate::aws::{self, Partition};
+use crate::aws;
 use crate::config::InstanceRole;
 
 /// A proven identity of an instance.

@@ -2,7 +2,9 @@
 
 use std::str::FromStr;
 
-use crate::aws::{self, Partition};
+use dynk8s_api::partition::Partition;
+
+use crate::aws;
 
 /// `arn:<partition>:sns:<region>:<account>:<name>`
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +73,7 @@ mod tests {
         "arn:aws-us-gov:sns:us-gov-west-1:123456789012:dynk8s",
         "sns.us-gov-west-1.amazonaws.com"
     )]
+    #[test_case("arn:aws-iso:sns:us-iso-east-1:123456789012:dynk8s", "sns.us-iso-east-1.c2s.ic.gov")]
     fn names_its_host(arn: &str, host: &str) {
         assert_eq!(arn.parse::<Topic>().unwrap().host(), host);
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use dynk8s_api::binding::sts_host;
 use ipnet::IpNet;
 use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -18,7 +19,6 @@ use serde_json::{Value, json};
 use super::facts::{Facts, Networks, Probe, Public, Seen};
 use super::shipped::Shipped;
 use super::{aws, probe, review};
-use crate::aws::Partition;
 use crate::cli::check::Check;
 use crate::commands::cluster::{Cluster, ask};
 use crate::config::Config;
@@ -164,9 +164,8 @@ async fn sts(config: Option<&Config>) -> BTreeMap<String, Probe> {
     let regions: BTreeSet<&String> = groups.flat_map(|it| &it.regions).collect();
     let mut found = BTreeMap::new();
     for region in regions {
-        let host = format!("sts.{region}.{}", Partition::of_region(region).dns_suffix());
         let probe = match fetch::client(PATIENCE) {
-            Ok(client) => probe::host(&client, &host).await,
+            Ok(client) => probe::host(&client, &sts_host(region)).await,
             Err(error) => Probe::Unreachable(format!("{error:#}")),
         };
         found.insert(region.clone(), probe);

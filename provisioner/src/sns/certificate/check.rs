@@ -1,10 +1,10 @@
 //! What a certificate must be to be the signer's of a region.
 
+use dynk8s_api::partition::Partition;
 use jiff::Timestamp;
 use x509_parser::extensions::GeneralName;
 use x509_parser::pem::parse_x509_pem;
 
-use crate::aws::Partition;
 use crate::sns::Refusal;
 use crate::sns::signature::SignerKey;
 use crate::sns::topic::Topic;
@@ -62,15 +62,14 @@ fn signer_name(topic: &Topic) -> String {
         "me-south-1",
         "mx-central-1",
     ];
-    let region = topic.region.as_str();
+    let (region, suffix) = (topic.region.as_str(), topic.partition.dns_suffix());
     match topic.partition {
-        Partition::China => format!("sns-{region}.amazonaws.com.cn"),
         Partition::GovCloud => "sns-us-gov-west-1.amazonaws.com".to_owned(),
-        Partition::Commercial if OPT_IN.contains(&region) => {
-            format!("sns-signing.{region}.amazonaws.com")
+        Partition::China | Partition::Iso | Partition::IsoB => format!("sns-{region}.{suffix}"),
+        Partition::Commercial if !OPT_IN.contains(&region) => format!("sns.{suffix}"),
+        Partition::Commercial | Partition::Sovereign | Partition::IsoE | Partition::IsoF => {
+            format!("sns-signing.{region}.{suffix}")
         }
-        Partition::Commercial => "sns.amazonaws.com".to_owned(),
-        Partition::Sovereign => format!("sns-signing.{region}.amazonaws.eu"),
     }
 }
 
@@ -87,6 +86,8 @@ mod tests {
     #[test_case("cn-north-1", "aws-cn", "sns-cn-north-1.amazonaws.com.cn"; "china")]
     #[test_case("eusc-de-east-1", "aws-eusc", "sns-signing.eusc-de-east-1.amazonaws.eu"; "european sovereign cloud")]
     #[test_case("us-gov-east-1", "aws-us-gov", "sns-us-gov-west-1.amazonaws.com"; "govcloud")]
+    #[test_case("us-isob-east-1", "aws-iso-b", "sns-us-isob-east-1.sc2s.sgov.gov"; "isolated")]
+    #[test_case("eu-isoe-west-1", "aws-iso-e", "sns-signing.eu-isoe-west-1.cloud.adc-e.uk"; "isolated in europe")]
     fn knows_the_signers_name(region: &str, partition: &str, name: &str) {
         let arn = format!("arn:{partition}:sns:{region}:123456789012:dynk8s");
         assert_eq!(signer_name(&arn.parse::<Topic>().unwrap()), name);
