@@ -113,9 +113,9 @@ async fn importing_again_changes_nothing() {
 #[test_case(&document(9, "10.98.0.9/32"), "private key of `a.conf`"; "a private key that another file has")]
 #[test_case(&format!("{}PostUp = reboot\n", document(3, "10.98.0.9/32")), "line 10"; "a command")]
 #[test_case(&document(3, "10.98.0.9/32").replace("DNS = 192.168.10.1", ""), "`DNS` is missing"; "no DNS")]
-#[test_case(&document(3, "10.98.0.9/32").replace("10.98.0.0/24", "0.0.0.0/0"), "default route"; "a default route")]
-#[test_case(&document(3, "10.98.0.9/32").replace("10.98.0.0/24", "169.254.0.0/16"), "VPC's own"; "metadata into the tunnel")]
-#[test_case(&document(3, "10.98.0.9/32").replace("vpn.onprem.example", "192.168.10.7"), "endpoint"; "the endpoint into the tunnel")]
+#[test_case(&document(3, "10.98.0.9/32").replace("10.98.0.0/24", "169.254.169.254/32"), "VPC's own"; "metadata into the tunnel")]
+#[test_case(&document(3, "10.98.0.9/32").replace("10.98.0.0/24", "192.0.2.7/32").replace("vpn.onprem.example", "192.0.2.7"),
+    "endpoint"; "the endpoint into the tunnel")]
 #[test_case(&document(3, "10.98.0.9/32").replace("Endpoint = vpn.onprem.example:51820\n", ""), "`Endpoint`"; "no endpoint")]
 #[test_case("", "missing"; "an empty file")]
 #[tokio::test]
@@ -129,6 +129,21 @@ async fn one_bad_file_keeps_all_out(bad: &str, expected: &str) {
     assert!(reason.contains("`b.conf`") && reason.contains(expected), "{reason}");
     assert_eq!(scene.api.lock().objects.len(), 1);
     assert_eq!(scene.printed(), "");
+}
+
+#[test_case("10.98.0.0/24", "0.0.0.0/0"; "a default route")]
+#[test_case("10.98.0.0/24", "0.0.0.0/0, ::/0"; "both default routes")]
+#[test_case("10.98.0.0/24", "169.254.0.0/16"; "a network with metadata in it")]
+#[test_case("vpn.onprem.example", "192.168.10.7"; "a network with the endpoint in it")]
+#[test_case("DNS", "Table = off\nDNS"; "no routes")]
+#[tokio::test]
+async fn what_the_agent_can_route_is_let_in(what: &str, other: &str) {
+    let scene = Scene::new();
+    let files = [file("a.conf", &document(1, "10.98.0.2/32").replace(what, other))];
+    import::carry_out(&scene.cluster, &files, &[], &mut scene.console())
+        .await
+        .unwrap();
+    assert_eq!(scene.api.lock().objects.len(), 1);
 }
 
 #[tokio::test]
@@ -195,7 +210,7 @@ async fn generated_keys_and_peers_fit(more: &[&str], preshared: bool) {
     }
 }
 
-#[test_case(&["--allowed-ips", "0.0.0.0/0"], "default route"; "a default route")]
+#[test_case(&["--allowed-ips", "169.254.169.254/32"], "VPC's own"; "metadata into the tunnel")]
 #[test_case(&["--allowed-ips", "10.98.0.0/24", "--prefix", "Bad_Name"], "--prefix"; "no name")]
 #[test_case(&["--allowed-ips", "10.98.0.0/24", "--first", "10.99.0.1"], "no address of a host"; "outside of the network")]
 #[test_case(&["--allowed-ips", "10.98.0.0/24", "--mtu", "70"], "MTU"; "an MTU that nobody has")]

@@ -16,6 +16,9 @@ const VPC_SERVICES: [&str; 6] = [
     "fd00:ec2::123",
 ];
 
+/// The routing table where all of this is routed.
+const MAIN_TABLE: u32 = 254;
+
 /// The public half of the document's private key.
 pub(crate) fn public_key(document: &Document) -> Option<PublicKey> {
     let key = PrivateKey::from_secret(&document.interface.private_key).ok()?;
@@ -41,23 +44,14 @@ pub(crate) fn refusals(document: &Document) -> Vec<String> {
     if document.peers.iter().any(|it| Some(it.public_key.to_string()) == own) {
         refusals.push("the peer's `PublicKey` belongs to the interface's own `PrivateKey`".to_owned());
     }
-    if document.interface.table == Table::Auto {
-        refusals.extend(
-            document
-                .peers
-                .iter()
-                .flat_map(|it| it.allowed_ips.iter())
-                .filter_map(|network| {
-                    if network.prefix_len() == 0 {
-                        let fault = "is the default route; list the on-premises networks instead";
-                        return Some(format!("`AllowedIPs` lists `{network}`, which {fault}"));
-                    }
-                    let covered = covered(document, network)?;
-                    Some(format!(
-                        "`AllowedIPs` lists `{network}`, which covers {covered}; the node would lose it"
-                    ))
-                }),
-        );
+    if matches!(document.interface.table, Table::Auto | Table::Number(MAIN_TABLE)) {
+        let allowed = document.peers.iter().flat_map(|it| it.allowed_ips.iter());
+        refusals.extend(allowed.filter_map(|network| {
+            let taken = taken(document, network)?;
+            Some(format!(
+                "`AllowedIPs` lists `{network}`, which is {taken}; the node would lose it"
+            ))
+        }));
     }
     refusals
 }
@@ -75,11 +69,10 @@ pub(crate) fn warnings(document: &Document) -> Vec<String> {
         .collect()
 }
 
-/// What the node needs below the tunnel and would be routed into it.
-fn covered(document: &Document, network: &IpNet) -> Option<String> {
-    let service = VPC_SERVICES
-        .iter()
-        .find(|it| it.parse().is_ok_and(|it: IpAddr| network.contains(&it)));
+/// What the node needs below the tunnel and would be routed into it. What is wider leaves it outside.
+fn taken(document: &Document, network: &IpNet) -> Option<String> {
+    let is = |it: IpAddr| IpNet::from(it).contains(network);
+    let service = VPC_SERVICES.iter().find(|it| it.parse().is_ok_and(is));
     if let Some(service) = service {
         return Some(format!("the VPC's own service `{service}`"));
     }
@@ -87,6 +80,6 @@ fn covered(document: &Document, network: &IpNet) -> Option<String> {
         .peers
         .iter()
         .filter_map(|it| it.endpoint.as_ref()?.host.parse::<IpAddr>().ok());
-    let endpoint = endpoints.into_iter().find(|it| network.contains(it))?;
+    let endpoint = endpoints.into_iter().find(|it| is(*it))?;
     Some(format!("the endpoint `{endpoint}`"))
 }
