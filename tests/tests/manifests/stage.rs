@@ -145,7 +145,7 @@ pub(crate) fn the_policies_are_sound(stage: &Stage) -> anyhow::Result<()> {
     loop {
         let policies = stage.json(&["get", "validatingadmissionpolicies"])?;
         let policies = policies["items"].as_array().context("no list")?.clone();
-        ensure!(policies.len() == 6, "{} policies", policies.len());
+        ensure!(policies.len() == 7, "{} policies", policies.len());
         let checked = policies.iter().all(|it| it["status"]["typeChecking"].is_object());
         if checked || Instant::now() > end {
             ensure!(checked, "not checked within {PATIENCE:?}");

@@ -37,8 +37,29 @@ pub(crate) fn serve_records_and_reads_by_name(stage: &Stage) -> anyhow::Result<(
     let key = file(&own_key("dynk8s-provisioner-key", "private-key"))?;
     stage.allowed(Who::Serve, &format!("create -f {key}"))?;
     stage.allowed(Who::Serve, "get secret dynk8s-provisioner-key -n dynk8s-system")?;
+    leaves_the_rest_of_a_worker_alone(stage, Who::Serve, INSTANCE)?;
     let back = r#"patch worker i-0123456789abcdef0 -n dynk8s-system --type=merge -p {"spec":{"wished":"running"}}"#;
     stage.refused(Who::Serve, back, "what is gone stays gone")
+}
+
+/// What neither half of the provisioner may do to a Worker.
+fn leaves_the_rest_of_a_worker_alone(stage: &Stage, who: Who, name: &str) -> anyhow::Result<()> {
+    let patch = format!("patch worker {name} -n {NAMESPACE} --type=merge --dry-run=server -p ");
+    for (change, words) in [
+        (r#"{"spec":{"forced":true}}"#, "only an operator"),
+        (r#"{"spec":{"wished":"gone","forced":true}}"#, "only an operator"),
+        (r#"{"metadata":{"finalizers":["example.com/never"]}}"#, "no finalizers"),
+        (
+            r#"{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"x"}]}}"#,
+            "no owners",
+        ),
+    ] {
+        stage.refused(who, &format!("{patch}{change}"), words)?;
+    }
+    let mut forced = worker("i-00000003", "i-00000003", "gone");
+    forced["spec"]["forced"] = true.into();
+    let forced = file(&forced)?;
+    stage.refused(who, &format!("create --dry-run=server -f {forced}"), "only an operator")
 }
 
 pub(crate) fn serve_has_no_power(stage: &Stage) -> anyhow::Result<()> {
@@ -103,10 +124,24 @@ pub(crate) fn reconcile_stays_in_its_own_namespace(stage: &Stage) -> anyhow::Res
     ] {
         stage.refused(Who::Reconcile, refused, "forbidden")?;
     }
+    leaves_the_rest_of_a_worker_alone(stage, Who::Reconcile, "i-0aaaaaaaaaaaaaaa6")?;
+    operators_may_force(stage)?;
     stage.allowed(Who::Reconcile, "get configmap kube-root-ca.crt -n dynk8s-system")?;
     stage.allowed(
         Who::Reconcile,
         "delete worker i-0aaaaaaaaaaaaaaa6 -n dynk8s-system --wait=false",
     )?;
+    Ok(())
+}
+
+/// What an operator has said stays said, whoever wishes the Worker gone afterwards.
+fn operators_may_force(stage: &Stage) -> anyhow::Result<()> {
+    let patch = "patch worker i-0aaaaaaaaaaaaaaa6 -n dynk8s-system --type=merge -p ";
+    stage.allowed(Who::Admin, &format!(r#"{patch}{{"spec":{{"forced":true}}}}"#))?;
+    let back = format!(r#"{patch}{{"spec":{{"forced":false}}}}"#);
+    stage.refused(Who::Reconcile, &back, "only an operator")?;
+    for who in [Who::Reconcile, Who::Serve] {
+        stage.allowed(who, &format!(r#"{patch}{{"spec":{{"wished":"gone"}}}}"#))?;
+    }
     Ok(())
 }

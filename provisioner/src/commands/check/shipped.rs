@@ -14,11 +14,12 @@ macro_rules! manifests {
     };
 }
 
-const MANIFESTS: [&str; 9] = manifests![
+const MANIFESTS: [&str; 10] = manifests![
     "serve.rights.yaml",
     "reconcile.rights.yaml",
     "token-group.rights.yaml",
     "serve.policy.yaml",
+    "worker.policy.yaml",
     "token.policy.yaml",
     "key.policy.yaml",
     "node.policy.yaml",
@@ -266,7 +267,10 @@ fn text(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use kube::CustomResourceExt as _;
+
     use super::{MANIFESTS, Shipped};
+    use crate::worker::Worker;
 
     #[test]
     fn every_shipped_right_and_policy_is_looked_at() {
@@ -275,6 +279,19 @@ mod tests {
         assert_eq!(listed(".rights.yaml") + listed(".policy.yaml"), MANIFESTS.len());
         let shipped = Shipped::new("dynk8s-system").unwrap();
         assert_eq!(shipped.policies().count(), 2 * listed(".policy.yaml"));
+    }
+
+    #[test]
+    fn the_policy_of_workers_speaks_of_each_field_of_a_spec() {
+        let definition = serde_json::to_value(Worker::crd()).unwrap();
+        let spec = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+        let policy = include_str!("../../../../packaging/kubernetes/base/worker.policy.yaml");
+        let fields: Vec<&String> = spec["properties"].as_object().unwrap().keys().collect();
+        assert_eq!(fields.len(), 3);
+        assert!(
+            fields.iter().all(|it| policy.contains(&format!("oldObject.spec.{it}"))
+                || policy.contains(&format!("oldObject.spec.?{it}")))
+        );
     }
 
     #[test]
