@@ -96,6 +96,9 @@ pub struct WorkerStatus {
     /// The bootstrap token of this generation, as long as it exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,
+    /// Tokens that were taken back not long ago; each is deleted once more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub withdrawn: Vec<Withdrawn>,
     /// The Node, as long as it exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<Node>,
@@ -251,6 +254,16 @@ pub struct Token {
     pub generation: u32,
     /// When it expires by itself.
     pub expires: Timestamp,
+}
+
+/// A bootstrap token that was taken back, while it may still be made by whoever had begun to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Withdrawn {
+    /// The public half.
+    pub id: String,
+    /// When it was deleted first.
+    pub time: Timestamp,
 }
 
 /// A Node object of ours.

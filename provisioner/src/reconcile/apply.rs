@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use dynk8s_api::InstanceId;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use tracing::{debug, info, warn};
 
 use self::hand::Hand;
 use super::Context;
-use super::decide::{self, Action, Findings, Turn, Weight};
+use super::decide::{self, Action, Findings, PASS, Turn, Weight};
 use crate::worker::Worker;
 
 pub(super) use self::failure::Failure;
@@ -28,6 +28,7 @@ pub(super) async fn apply(
     actions: Vec<Action>,
 ) -> Result<(), Failure> {
     let mut hand = Hand::new(&context.client, &context.namespace, worker, instance.clone());
+    let ends = Instant::now() + PASS;
     let mut known = worker.status.as_ref().map_or_else(Vec::new, |it| it.conditions.clone());
     for action in actions {
         let words = words(&action);
@@ -35,7 +36,8 @@ pub(super) async fn apply(
             Action::Save(findings) => Some(findings.clone()),
             _ => None,
         };
-        match timeout(PATIENCE, hand.carry_out(action)).await {
+        let call_ends = ends.min(Instant::now() + PATIENCE);
+        match timeout_at(call_ends, hand.carry_out(action)).await {
             Ok(done) => done.map_err(|it| it.of(&words))?,
             Err(_) => return Err(Failure::TimedOut { action: words }),
         }

@@ -40,7 +40,7 @@ pub(crate) use settled::agree;
 pub(crate) use status::Findings;
 pub(crate) use stray::stray;
 pub(crate) use suspect::asks_for_lease;
-pub(crate) use token::Join;
+pub(crate) use token::{Join, PASS};
 pub(crate) use turn::{Turn, Weight, reached, turns};
 
 /// A Worker is looked at again after this long, whatever happens.
@@ -155,6 +155,7 @@ pub(crate) fn decide(case: Case<'_>) -> Plan {
         looking: Looking::default(),
         again: AT_LEAST_EVERY,
     };
+    token::delete_again(&mut draft);
     match case.worker.spec.wished {
         Wish::Gone if suspect::lives(&mut draft) => {}
         Wish::Gone => release::release(&mut draft),

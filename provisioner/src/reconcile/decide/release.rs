@@ -77,7 +77,7 @@ fn bury(draft: &mut Draft<'_>) {
     );
     let remaining = draft.case.config.times.tombstone.saturating_sub(elapsed(buried, now));
     draft.look_again_in(remaining);
-    if remaining.is_zero() && draft.actions.is_empty() {
+    if remaining.is_zero() && draft.actions.is_empty() && draft.findings.withdrawn.is_empty() {
         draft.act(Action::DeleteWorker);
     }
 }

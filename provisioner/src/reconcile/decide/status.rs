@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde::Serialize;
 
 use super::Draft;
-use crate::worker::{Node, Phase, State, Token, Wish, WorkerStatus};
+use crate::worker::{Node, Phase, State, Token, Wish, Withdrawn, WorkerStatus};
 
 /// Exactly the fields that reconcile writes. As a merge patch it is whole: what is absent is written as null.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -16,6 +16,7 @@ pub(crate) struct Findings {
     pub(crate) key: Option<String>,
     pub(crate) key_fingerprint: Option<String>,
     pub(crate) token: Option<Token>,
+    pub(crate) withdrawn: Vec<Withdrawn>,
     pub(crate) node: Option<Node>,
     pub(crate) joined: Option<Timestamp>,
     pub(crate) released: Option<Timestamp>,
@@ -61,6 +62,7 @@ impl Findings {
             key: status.key.clone(),
             key_fingerprint: status.key_fingerprint.clone(),
             token: status.token.clone(),
+            withdrawn: status.withdrawn.clone(),
             node: status.node.clone(),
             joined: status.joined,
             released: status.released,

@@ -1,4 +1,7 @@
 //! The bootstrap token of an instance: one, made when it is claimed (or runs), gone when it is used or the instance is.
+//!
+//! A replica in the midst of a pass may make a token just after another has deleted it. So what is taken back is written down
+//! before its name is forgotten, and deleted once more when every such pass has ended.
 
 use std::time::Duration;
 
@@ -10,10 +13,16 @@ use super::status::Kind;
 use super::{Action, Draft, elapsed};
 use crate::config::TokenMode;
 use crate::names::JOIN_FIELDS;
-use crate::worker::{Claim, State, Token};
+use crate::worker::{Claim, State, Token, Withdrawn};
 
 /// An expired token is replaced as long as the claim is not older than this.
 const CLAIM_HOLDS: Duration = Duration::from_hours(1);
+
+/// How long a pass may take.
+pub(crate) const PASS: Duration = Duration::from_mins(1);
+
+/// When a token that was taken back is deleted once more: clocks may differ by as much as a pass may take.
+const DELETED_AGAIN: Duration = PASS.saturating_mul(2);
 
 /// The join Secret, without the token's secret half.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +60,9 @@ pub(super) fn issue(draft: &mut Draft<'_>, key: Option<&Key>) {
     let generation = generation(draft.findings.generation, draft.status.claim.as_ref());
     let now = draft.case.now;
     let kept = draft.case.observed.join.as_ref();
-    let kept = kept.filter(|it| it.token.generation == generation && it.token.expires > now);
+    let is_withdrawn = |id: &str| draft.findings.withdrawn.iter().any(|it| it.id == id);
+    let is_valid = |it: &Token| it.generation == generation && it.expires > now && !is_withdrawn(&it.id);
+    let kept = kept.filter(|it| is_valid(&it.token));
     if let Some(token) = kept.map(|it| &it.token)
         && draft.findings.token.as_ref() == Some(token)
     {
@@ -111,8 +122,11 @@ fn generation(current: Option<u32>, claim: Option<&Claim>) -> u32 {
 fn start_over(draft: &mut Draft<'_>, generation: u32, keep: Option<&str>) {
     let next = draft.findings.generation.is_some_and(|it| it != generation);
     revoke(draft, keep);
-    if let Some(node) = draft.findings.node.take_if(|_| next) {
+    let node = draft.findings.node.take_if(|_| next);
+    if node.is_some() || draft.findings.withdrawn != draft.saved.withdrawn {
         draft.guard();
+    }
+    if let Some(node) = node {
         draft.act(Action::DeleteNode { uid: node.uid });
     }
     draft.findings.generation = Some(generation);
@@ -139,13 +153,30 @@ fn write(draft: &mut Draft<'_>, generation: u32) -> Token {
 pub(super) fn withdraw(draft: &mut Draft<'_>) {
     let issued = draft.findings.token.is_some() || draft.case.observed.join.is_some();
     revoke(draft, None);
+    if issued {
+        draft.say(Kind::TokenIssued, false, "Revoked", "the token is deleted");
+    }
     if let Some(join) = &draft.case.observed.join {
+        if draft.findings.withdrawn != draft.saved.withdrawn {
+            draft.guard();
+        }
         draft.act(Action::DeleteJoin {
             resource_version: join.resource_version.clone(),
         });
     }
-    if issued {
-        draft.say(Kind::TokenIssued, false, "Revoked", "the token is deleted");
+}
+
+/// Deletes what was taken back once more, when its time has come.
+pub(super) fn delete_again(draft: &mut Draft<'_>) {
+    let now = draft.case.now;
+    for token in std::mem::take(&mut draft.findings.withdrawn) {
+        let left = DELETED_AGAIN.saturating_sub(elapsed(token.time, now));
+        if left.is_zero() {
+            draft.act(Action::DeleteToken { id: token.id });
+        } else {
+            draft.look_again_in(left);
+            draft.findings.withdrawn.push(token);
+        }
     }
 }
 
@@ -154,8 +185,14 @@ fn revoke(draft: &mut Draft<'_>, keep: Option<&str>) {
     let kept = draft.case.observed.join.as_ref().map(|it| it.token.id.clone());
     let second = kept.filter(|it| shown.as_ref() != Some(it));
     for id in [shown, second].into_iter().flatten() {
-        if Some(id.as_str()) != keep {
-            draft.act(Action::DeleteToken { id });
+        if Some(id.as_str()) == keep {
+            continue;
         }
+        draft.act(Action::DeleteToken { id: id.clone() });
+        draft.look_again_in(DELETED_AGAIN);
+        let time = draft.case.now;
+        let withdrawn = &mut draft.findings.withdrawn;
+        withdrawn.retain(|it| it.id != id);
+        withdrawn.push(Withdrawn { id, time });
     }
 }

@@ -15,7 +15,9 @@ pub(super) fn world(keys: u8) -> World {
 }
 
 pub(super) fn plan(world: &World, instance: &str) -> Plan {
-    world.decide(instance, &config(), world.now, "abcdef")
+    let again = !status(world, instance).withdrawn.is_empty();
+    let token_id = if again { "ghijkl" } else { "abcdef" };
+    world.decide(instance, &config(), world.now, token_id)
 }
 
 /// Passes until nothing is left to do; the last plan.

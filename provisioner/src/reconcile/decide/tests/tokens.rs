@@ -65,6 +65,36 @@ fn a_reset_replaces_the_token_and_the_node_that_never_came_up() {
     );
 }
 
+/// Another replica had kept it, and was about to make it.
+#[test]
+fn a_token_that_is_made_after_it_was_taken_back_is_deleted_once_more() {
+    let mut world = joining(1);
+    world.announce(ONE, State::Terminated);
+    settle(&mut world, ONE);
+    let expires = world.now + Duration::from_mins(12);
+    world.make_token(ONE, "abcdef", expires);
+    world.now += Duration::from_secs(119);
+    settle(&mut world, ONE);
+    assert_eq!(world.tokens.len(), 1);
+    world.now += Duration::from_secs(1);
+    settle(&mut world, ONE);
+    assert_eq!(world.tokens.len(), 0);
+    assert_eq!(status(&world, ONE).withdrawn, []);
+}
+
+/// What is written down is not forgotten before it is known whose token it was.
+#[test]
+fn a_token_is_written_down_as_taken_back_before_its_secret_goes() {
+    let mut world = joining(1);
+    world.announce(ONE, State::Terminated);
+    let actions = plan(&world, ONE).actions;
+    let deletes = actions.iter().position(|it| matches!(it, Action::DeleteJoin { .. }));
+    let Action::Save(saved) = &actions[deletes.unwrap() - 1] else {
+        panic!("{actions:?}");
+    };
+    assert_eq!(saved.withdrawn[0].id, "abcdef");
+}
+
 #[test]
 fn a_contested_instance_loses_its_token_and_its_key_is_quarantined() {
     let mut world = joining(2);

@@ -190,10 +190,9 @@ impl World {
                 self.joins.insert(instance.to_owned(), join.into());
             }
             Action::CreateToken { .. } => {
-                let token = render::token_secret(&instance.parse().unwrap(), self.joins.get(instance).ok_or(Conflict)?);
-                let name = token.unwrap().metadata.name.unwrap();
-                let expires = Join::of(&self.joins[instance]).unwrap().token.expires;
-                self.tokens.insert(name, (instance.to_owned(), expires));
+                let join = self.joins.get(instance).and_then(|it| Join::of(it));
+                let token = join.ok_or(Conflict)?.token;
+                self.make_token(instance, &token.id, token.expires);
             }
             Action::DeleteToken { id } => drop(self.tokens.remove(&render::token_name(&id))),
             Action::DeleteJoin { resource_version } => {
@@ -227,6 +226,11 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    pub(super) fn make_token(&mut self, instance: &str, id: &str, expires: Timestamp) {
+        let token = (instance.to_owned(), expires);
+        self.tokens.insert(render::token_name(id), token);
     }
 
     fn save(&mut self, instance: &str, findings: Findings, seen: &mut Option<String>) -> Result<(), Conflict> {
@@ -285,6 +289,7 @@ fn write(findings: Findings, status: &mut WorkerStatus) {
         key,
         key_fingerprint,
         token,
+        withdrawn,
         node,
         joined,
         released,
@@ -297,6 +302,7 @@ fn write(findings: Findings, status: &mut WorkerStatus) {
         key,
         key_fingerprint,
         token,
+        withdrawn,
         node,
         joined,
         released,

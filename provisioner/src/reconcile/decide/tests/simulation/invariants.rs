@@ -1,7 +1,8 @@
 //! What must be true after each step, and in the end.
 
 use super::Simulation;
-use crate::reconcile::decide::Action;
+use crate::reconcile::decide::{Action, Join};
+use crate::reconcile::render;
 use crate::worker::{Phase, Wish};
 
 /// How long a WireGuard session outlives its instance, in seconds.
@@ -38,8 +39,25 @@ impl Simulation {
         }
     }
 
-    /// Tokens are counted in the end only: a replica that was in the midst of a pass may bring back the one before, which no
-    /// Worker names, so that nothing is approved for it until it expires.
+    /// Every token is that of its Worker, or kept for it. Whose Worker was deleted has forgotten what to delete again: there it expires.
+    pub(super) fn check_tokens(&self) {
+        for (name, (instance, _)) in self
+            .world
+            .tokens
+            .iter()
+            .filter(|(_, (it, _))| !self.instances[it].disturbed)
+        {
+            let worker = self.world.workers.get(instance);
+            let shown = worker.and_then(|it| it.status.as_ref()?.token.clone());
+            let kept = self.world.joins.get(instance).and_then(|it| Join::of(it));
+            let mut known = shown.into_iter().chain(kept.map(|it| it.token));
+            assert!(
+                known.any(|it| render::token_name(&it.id) == *name),
+                "{instance} has {name}"
+            );
+        }
+    }
+
     pub(super) fn check(&self) {
         for (name, instance) in &self.instances {
             let in_use = instance

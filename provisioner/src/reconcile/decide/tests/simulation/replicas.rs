@@ -6,8 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 use rand::RngExt as _;
 
 use super::Simulation;
-use crate::reconcile::decide::Action;
 use crate::reconcile::decide::tests::world::World;
+use crate::reconcile::decide::{Action, PASS, elapsed};
 
 /// How wrong a clock may be, in seconds: a cool-down is longer than a WireGuard session by twice as much.
 const WRONG: i64 = 30;
@@ -23,6 +23,9 @@ struct Pass {
     instance: String,
     actions: VecDeque<Action>,
     seen: Option<String>,
+    began: Timestamp,
+    /// The token whose join Secret it has written itself, so that it makes it without another look.
+    wrote: Option<(String, Timestamp)>,
 }
 
 impl Simulation {
@@ -55,6 +58,8 @@ impl Simulation {
             instance: instance.clone(),
             actions,
             seen,
+            began: self.world.now,
+            wrote: None,
         })
     }
 
@@ -66,13 +71,36 @@ impl Simulation {
     /// The next call, unless the replica crashes before it or the call ends in a conflict.
     fn go_on(&mut self, mut pass: Pass) -> Option<Pass> {
         let action = pass.actions.pop_front()?;
-        if self.chance(0.1) {
+        if self.chance(0.1) || self.is_overdue(&pass, &action) {
             return None;
         }
         self.judge(&pass.instance, &action);
-        self.world.apply(&pass.instance, action, &mut pass.seen).ok()?;
+        let written = match &action {
+            Action::WriteJoin { id, expires, .. } => Some((id.clone(), *expires)),
+            _ => None,
+        };
+        match (&action, &pass.wrote) {
+            (Action::CreateToken { .. }, Some((id, expires))) => self.world.make_token(&pass.instance, id, *expires),
+            _ => self.world.apply(&pass.instance, action, &mut pass.seen).ok()?,
+        }
+        pass.wrote = pass.wrote.or(written);
         self.remember();
         Some(pass)
+    }
+
+    /// A pass ends after a while, which matters to tokens; all else has to be safe even from one that was frozen for hours.
+    fn is_overdue(&self, pass: &Pass, action: &Action) -> bool {
+        let took = elapsed(pass.began, self.world.now);
+        matches!(action, Action::CreateToken { .. }) && took > PASS
+    }
+
+    /// Both go on with what they had begun.
+    pub(super) fn end_passes(&mut self) {
+        for index in 0..2 {
+            while let Some(pass) = self.replicas[index].pass.take() {
+                self.replicas[index].pass = self.go_on(pass);
+            }
+        }
     }
 
     fn tend(&mut self) {
