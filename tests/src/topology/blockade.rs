@@ -17,9 +17,18 @@ pub struct Blockade {
 impl Blockade {
     /// Raises a blockade of the packets that an nftables expression matches, such as `udp dport 51820`.
     pub fn raise(namespace: Arc<Namespace>, expression: &str) -> anyhow::Result<Self> {
+        Self::at("prerouting", namespace, expression)
+    }
+
+    /// The same for what programs of the namespace itself send.
+    pub fn raise_for_sent(namespace: Arc<Namespace>, expression: &str) -> anyhow::Result<Self> {
+        Self::at("output", namespace, expression)
+    }
+
+    fn at(hook: &str, namespace: Arc<Namespace>, expression: &str) -> anyhow::Result<Self> {
         let table = format!("blockade_{}", Uuid::new_v4().simple());
         namespace.nft(&format!(
-            "table inet {table} {{\n chain arriving {{\n type filter hook prerouting priority raw;\n {expression} drop\n }}\n}}"
+            "table inet {table} {{\n chain lost {{\n type filter hook {hook} priority raw;\n {expression} drop\n }}\n}}"
         ))?;
         Ok(Self { namespace, table })
     }

@@ -77,21 +77,26 @@ impl Premises {
         Blockade::raise(self.namespace().clone(), "iifname \"public\" tcp dport 443")
     }
 
-    /// Gives the premises another public address.
+    /// Gives the premises another public address, which they speak from as well.
     pub fn add_public(&self, address: Ipv4Addr) -> anyhow::Result<()> {
         let namespace = self.namespace();
-        namespace.ip(&format!("address add {address}/24 dev public\n"))?;
+        namespace.ip(&format!(
+            "address add {address}/24 dev public\nroute change 198.51.100.0/24 dev public proto kernel scope link src {address}\n"
+        ))?;
         namespace.nft(&format!(
             "insert rule inet firewall input iifname \"public\" ip daddr {address} accept"
         ))
     }
 
-    /// Lets packets for the gateway get lost, unless they go to an address that was added.
-    pub fn lose_gateway_at_first_address(&self) -> anyhow::Result<Blockade> {
-        Blockade::raise(
-            self.namespace().clone(),
-            &format!("iifname \"public\" ip daddr {PREMISES_PUBLIC} udp dport {TUNNEL_PORT}"),
-        )
+    /// Lets packets to and from the gateway get lost, unless they are of an address that was added. What it still sent from
+    /// its old one would call the nodes back there.
+    pub fn lose_gateway_at_first_address(&self) -> anyhow::Result<[Blockade; 2]> {
+        let arriving = format!("iifname \"public\" ip daddr {PREMISES_PUBLIC} udp dport {TUNNEL_PORT}");
+        let sent = format!("oifname \"public\" ip saddr {PREMISES_PUBLIC} udp sport {TUNNEL_PORT}");
+        Ok([
+            Blockade::raise(self.namespace().clone(), &arriving)?,
+            Blockade::raise_for_sent(self.namespace().clone(), &sent)?,
+        ])
     }
 
     /// Lets packets for the gateway get lost.
