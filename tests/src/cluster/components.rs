@@ -6,7 +6,7 @@ use std::process::Command;
 use super::{API_ADDRESS, API_PORT};
 use crate::programs::Programs;
 
-pub(super) const SERVICES: &str = "10.96.0.0/12";
+pub(super) const SERVICES: &str = "10.96.0.0/16";
 pub(super) const PODS: &str = "10.244.0.0/16";
 /// Loopback of the control plane's own network namespace: nobody else can reach it, so it goes without TLS.
 pub(super) const ETCD: &str = "http://127.0.0.1:2379";

@@ -112,7 +112,8 @@ pub(crate) fn reconcile_approves_our_group_only(stage: &Stage) -> anyhow::Result
     let somebody = format!("--as=somebody --as-group={OURS}");
     let kubeadms = "--as=system:bootstrap:kubead --as-group=system:bootstrappers:kubeadm:default-node-token";
     for (name, asker) in [("foreign", somebody.as_str()), ("kubeadms", kubeadms)] {
-        ask(stage, name, &user, &key, asker)?;
+        // Of a node's name, the controller-manager would approve kubeadm's before anybody else.
+        ask(stage, name, name, &key, asker)?;
         let what = format!("certificate approve {name}");
         stage.refused(Who::Reconcile, &what, "asked for with a token of our group")?;
     }
@@ -148,7 +149,7 @@ pub(crate) fn reconcile_approves_what_instances_show_only(stage: &Stage) -> anyh
         "somebody",
         &[],
         &key,
-        "--as=somebody",
+        &bearer(),
     )?;
     stage.refused(Who::Reconcile, "certificate approve a-user", "forbidden")?;
     stage.allowed(Who::Reconcile, "certificate approve shown")?;

@@ -36,8 +36,9 @@ pub(crate) fn show_certificate(stage: &Stage) -> anyhow::Result<Server> {
     let builder = builder.with_safe_default_protocol_versions()?.with_no_client_auth();
     let identity = Arc::new(builder.with_single_cert(chain?, private)?);
     let address = format!("{ADDRESS}:10250").parse()?;
-    let listening = Server::tls(address, axum::Router::new(), identity);
-    stage.machine.tokio().block_on(listening)
+    stage
+        .machine
+        .wait_for(async move { Server::tls(address, axum::Router::new(), identity).await })?
 }
 
 /// Waits for a certificate.
