@@ -35,12 +35,7 @@ pub async fn build() -> anyhow::Result<Product> {
     ]);
     agent.env("RUSTFLAGS", "-C target-feature=+crt-static");
     let agent = narrate("building dynk8s-agent, static", artifact(agent, "dynk8s-agent")).await?;
-    let provisioner = cargo(&["build", "--package", "dynk8s-provisioner"]);
-    let provisioner = narrate(
-        "building dynk8s-provisioner",
-        artifact(provisioner, "dynk8s-provisioner"),
-    )
-    .await?;
+    let provisioner = build_provisioner().await?;
     let stand_in = cargo(&["build", "--package", "dynk8s-lab", "--bin", STAND_IN]);
     let stand_in = narrate("building the stand-in of kubeadm", artifact(stand_in, STAND_IN)).await?;
     Ok(Product {
@@ -48,6 +43,16 @@ pub async fn build() -> anyhow::Result<Product> {
         provisioner,
         stand_in,
     })
+}
+
+/// Builds the provisioner alone, for tests without agents.
+pub async fn build_provisioner() -> anyhow::Result<PathBuf> {
+    let provisioner = cargo(&["build", "--package", "dynk8s-provisioner"]);
+    narrate(
+        "building dynk8s-provisioner",
+        artifact(provisioner, "dynk8s-provisioner"),
+    )
+    .await
 }
 
 fn cargo(arguments: &[&str]) -> Command {
