@@ -1,6 +1,6 @@
 //! The Worker: everything that is known of one instance. It holds no secret.
 //!
-//! `serve` writes `announced`, `attested`, `claim`, `contested` and `journey`, and `spec.wished`; `reconcile` writes all
+//! `serve` writes `announced`, `attested`, `claim`, `contested`, `rejected` and `journey`, and `spec.wished`; `reconcile` writes all
 //! the rest, its resync `described`, and `spec.wished` of what EC2 knows to be gone. Each patches its own fields only; what must not be written twice is guarded by the resource version.
 
 use std::collections::BTreeMap;
@@ -81,6 +81,9 @@ pub struct WorkerStatus {
     /// When a valid proof came with another claim key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contested: Option<Timestamp>,
+    /// When a valid proof with another key came after the join; noted again after ten minutes at the earliest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rejected: Option<Timestamp>,
     /// What the agent reported. Advice only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub journey: Option<Journey>,
@@ -112,7 +115,7 @@ pub struct WorkerStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buried: Option<Timestamp>,
     /// `Announced`, `Claimed`, `KeyAssigned`, `TokenIssued`, `CertificateApproved`, `ServingCertificateApproved`, `Joined`,
-    /// `Admitted`, `Released`, each with a reason and a sentence.
+    /// `Admitted`, `Rejected`, `Released`, each with a reason and a sentence.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 }

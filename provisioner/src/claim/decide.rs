@@ -19,6 +19,9 @@ use crate::worker::{Attested, Claim, State, Wish, Worker, WorkerStatus};
 /// A claim that is repeated after this long is dated anew, so that its token is replaced when it expires.
 const RENEWED_AFTER: SignedDuration = SignedDuration::from_mins(5);
 
+/// A thief who tries again is noted again after this long: whatever he does, it is one write.
+const NOTED_AFTER: SignedDuration = SignedDuration::from_mins(10);
+
 /// What to do next. The question is asked again after everything but [`Step::Refuse`] and [`Step::Serve`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -116,6 +119,9 @@ fn decide_bound(
     match (same, proven) {
         (false, None) => return Step::Prove,
         (false, Some(_)) if status.joined.is_none() => return Step::Record(Change::Contested(now)),
+        (false, Some(_)) if status.rejected.is_none_or(|it| is_long_ago(it, now)) => {
+            return Step::Record(Change::Rejected(now));
+        }
         (false, Some(_)) => return refuse(Reason::AnotherKey, "the instance was claimed with another key before"),
         (true, _) if status.joined.is_some() => {
             return refuse(
@@ -133,6 +139,11 @@ fn decide_bound(
         return Step::Record(Change::Renewed(now));
     }
     serve(status, claim, asked.request.reset)
+}
+
+/// Of a time that is yet to come the clock was set back since.
+fn is_long_ago(rejected: Timestamp, now: Timestamp) -> bool {
+    now.duration_since(rejected).abs() >= NOTED_AFTER
 }
 
 /// The generation that the agent is to have: the current one, or the next if it was reset.

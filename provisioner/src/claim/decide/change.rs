@@ -20,6 +20,8 @@ pub enum Change {
     Renewed(Timestamp),
     /// Somebody with another key proved to be the same instance.
     Contested(Timestamp),
+    /// The same, after the join.
+    Rejected(Timestamp),
 }
 
 impl Change {
@@ -32,6 +34,7 @@ impl Change {
             Self::Restarted(_) => "restarted",
             Self::Renewed(_) => "renewed",
             Self::Contested(_) => "contested",
+            Self::Rejected(_) => "rejected",
         }
     }
 
@@ -44,6 +47,7 @@ impl Change {
             Self::Restarted(pending) => json!({ "attested": { "pendingTime": pending } }),
             Self::Renewed(time) => json!({ "claim": { "time": time } }),
             Self::Contested(time) => json!({ "contested": time }),
+            Self::Rejected(time) => json!({ "rejected": time }),
         }
     }
 }

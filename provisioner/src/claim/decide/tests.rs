@@ -384,7 +384,25 @@ fn another_key_contests_the_claim_only_by_a_proof_and_only_before_the_join(other
     assert_eq!(case.decide(), Step::Prove);
     assert_eq!(case.decide_proven(), Step::Record(Change::Contested(now())));
     case.status().joined = Some(ago(10));
+    assert_eq!(case.decide(), Step::Prove);
+    assert_eq!(case.decide_proven(), Step::Record(Change::Rejected(now())));
+    case.status().rejected = Some(now());
     assert_eq!(refused(&case.decide_proven()), Some(Reason::AnotherKey));
+}
+
+#[test_case(0, false; "just now")]
+#[test_case(599, false; "a while ago")]
+#[test_case(600, true; "long ago")]
+#[test_case(-599, false; "by a clock that was a little ahead")]
+#[test_case(-600, true; "by a clock that was far ahead")]
+fn a_thief_after_the_join_is_noted_once_in_ten_minutes(noted: i64, again: bool) {
+    let mut case = Case::bound();
+    case.asked.sender = PrivateKey::generate().public();
+    case.status().joined = Some(ago(3600));
+    case.status().rejected = Some(ago(noted));
+    let step = case.decide_proven();
+    assert_eq!(step == Step::Record(Change::Rejected(now())), again);
+    assert_eq!(refused(&step) == Some(Reason::AnotherKey), !again);
 }
 
 #[test]

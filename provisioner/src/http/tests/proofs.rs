@@ -137,16 +137,21 @@ async fn a_document_of_an_earlier_start_is_worth_nothing_any_more() {
 }
 
 #[tokio::test]
-async fn after_the_join_a_valid_proof_with_another_key_changes_nothing() {
+async fn after_the_join_a_valid_proof_with_another_key_is_noted_and_changes_nothing() {
     let place = Place::start().await;
     place.announce("running").await;
     place.agent().claim(None).await.unwrap();
     place
         .cluster
         .merge(ID, &json!({ "status": { "joined": "2026-12-01T00:00:00Z" } }));
-    let before = place.cluster.status(ID);
+    let mut before = place.cluster.status(ID);
     assert_eq!(place.agent().claim(None).await.unwrap_err(), Reason::AnotherKey);
-    assert_eq!(place.cluster.status(ID), before);
+    let noted = place.cluster.status(ID);
+    assert!(noted["rejected"].is_string());
+    before["rejected"] = noted["rejected"].clone();
+    assert_eq!(noted, before);
+    assert_eq!(place.agent().claim(None).await.unwrap_err(), Reason::AnotherKey);
+    assert_eq!(place.cluster.status(ID), noted, "not at each try");
 }
 
 #[tokio::test]

@@ -35,6 +35,7 @@ pub(super) enum Kind {
     ServingCertificateApproved,
     Joined,
     Admitted,
+    Rejected,
     Released,
 }
 
@@ -49,6 +50,7 @@ impl Kind {
             Self::ServingCertificateApproved => "ServingCertificateApproved",
             Self::Joined => "Joined",
             Self::Admitted => "Admitted",
+            Self::Rejected => "Rejected",
             Self::Released => "Released",
         }
     }
@@ -75,23 +77,25 @@ impl Findings {
 impl Draft<'_> {
     /// Sets a condition; its time changes only with its status.
     pub(super) fn say(&mut self, kind: Kind, holds: bool, reason: &str, message: impl Into<String>) {
-        let status = if holds { "True" } else { "False" };
-        let conditions = &mut self.findings.conditions;
-        let before = conditions.iter().position(|it| it.type_ == kind.name());
+        let before = self.findings.conditions.iter().find(|it| it.type_ == kind.name());
         let since = before
-            .map(|it| &conditions[it])
-            .filter(|it| it.status == status)
-            .map_or(Time(self.case.now), |it| it.last_transition_time.clone());
+            .filter(|it| it.status == status(holds))
+            .map_or(self.case.now, |it| it.last_transition_time.0);
+        self.say_since(since, kind, holds, reason, message);
+    }
+
+    fn say_since(&mut self, since: Timestamp, kind: Kind, holds: bool, reason: &str, message: impl Into<String>) {
         let condition = Condition {
             type_: kind.name().to_owned(),
-            status: status.to_owned(),
+            status: status(holds).to_owned(),
             reason: reason.to_owned(),
             message: message.into(),
-            last_transition_time: since,
+            last_transition_time: Time(since),
             observed_generation: None,
         };
-        match before {
-            Some(index) => conditions[index] = condition,
+        let conditions = &mut self.findings.conditions;
+        match conditions.iter_mut().find(|it| it.type_ == kind.name()) {
+            Some(before) => *before = condition,
             None => conditions.push(condition),
         }
     }
@@ -129,6 +133,16 @@ pub(super) fn acknowledge(draft: &mut Draft<'_>) {
         }
         (None, false) => draft.say(Kind::Claimed, false, "NotClaimed", "the instance has not proven itself"),
     }
+    if let Some(time) = status.rejected {
+        let message = "somebody else proved to be this instance after it had joined, and got nothing; find out who can read its \
+                       metadata and what it proves itself with";
+        draft.say_since(time, Kind::Rejected, true, "AnotherKey", message);
+    }
+}
+
+/// As conditions write it.
+fn status(holds: bool) -> &'static str {
+    if holds { "True" } else { "False" }
 }
 
 /// EC2's word as the reason of a condition.

@@ -8,8 +8,9 @@ use super::elapsed;
 use crate::worker::{Announced, State};
 
 /// Reasons that an operator must hear of.
-const ALARMS: [&str; 18] = [
+const ALARMS: [&str; 19] = [
     "AddressInUse",
+    "AnotherKey",
     "Contested",
     "Expired",
     "ForeignAddress",
@@ -51,11 +52,12 @@ pub(crate) struct Turn {
     pub(crate) weight: Weight,
 }
 
-/// What is new. A message may change at any time: only another reason or status is a turn.
+/// What is new. A message may change at any time: only another reason, status or time is a turn.
 pub(crate) fn turns(before: &[Condition], after: &[Condition]) -> Vec<Turn> {
     let is_new = |it: &&Condition| {
         let known = before.iter().find(|before| before.type_ == it.type_);
-        known.is_none_or(|known| (&known.reason, &known.status) != (&it.reason, &it.status))
+        let turned = |it: &Condition| (it.reason.clone(), it.status.clone(), it.last_transition_time.clone());
+        known.is_none_or(|known| turned(known) != turned(it))
     };
     after.iter().filter(is_new).map(turn).collect()
 }
@@ -148,6 +150,7 @@ mod tests {
     #[test_case("Joined", "False", "Missing", Weight::Warning)]
     #[test_case("Admitted", "False", "ForeignAddress", Weight::Warning)]
     #[test_case("Admitted", "True", "Admitted", Weight::Normal)]
+    #[test_case("Rejected", "True", "AnotherKey", Weight::Warning)]
     #[test_case("Released", "False", "CoolingDown", Weight::Normal)]
     #[test_case("Released", "False", "AddressInUse", Weight::Warning)]
     #[test_case("Released", "True", "Released", Weight::Normal)]
@@ -171,6 +174,13 @@ mod tests {
         assert_eq!(turns(&before, &after), []);
         after[0].reason = "Waiting".to_owned();
         assert_eq!(turns(&before, &after).len(), 1);
+    }
+
+    #[test]
+    fn what_happens_again_is_a_turn_again() {
+        let times = |second| [condition("Rejected", "True", "AnotherKey", second)];
+        assert_eq!(turns(&times(0), &times(0)), []);
+        assert_eq!(turns(&times(0), &times(600)).len(), 1);
     }
 
     fn announced(state: State) -> Announced {

@@ -7,6 +7,7 @@ use test_case::test_case;
 use super::fixture::{ONE, is_labelled, joined, joining, plan, reason, settle, status};
 use super::scene::{address, key_name};
 use super::world::World;
+use crate::reconcile::decide::{Weight, turns};
 use crate::worker::tests::described;
 use crate::worker::{Phase, State};
 
@@ -113,6 +114,22 @@ fn a_quarrel_puts_the_key_into_quarantine_for_good() {
         "its instance is gone, the theft is not"
     );
     assert_eq!(status(&world, ONE).phase, Some(Phase::Gone));
+}
+
+#[test]
+fn a_quarrel_after_the_join_is_told_each_time_and_changes_nothing() {
+    let mut world = joined();
+    for _ in 0..2 {
+        world.now += Duration::from_mins(10);
+        let (now, before) = (world.now, status(&world, ONE).conditions.clone());
+        world.record(ONE, |it| it.rejected = Some(now));
+        settle(&mut world, ONE);
+        let turns = turns(&before, &status(&world, ONE).conditions);
+        let told: Vec<_> = turns.iter().map(|it| (it.reason.as_str(), it.weight)).collect();
+        assert_eq!(told, [("AnotherKey", Weight::Warning)]);
+        assert_eq!(status(&world, ONE).phase, Some(Phase::Ready));
+        assert!(world.nodes.contains_key(ONE) && is_labelled(&world, 1, ONE));
+    }
 }
 
 #[test]
