@@ -8,6 +8,7 @@ mod memory;
 mod messages;
 mod place;
 mod proofs;
+mod sweep;
 mod watching;
 
 use axum::http::StatusCode;
