@@ -56,7 +56,8 @@ impl Stage {
 
     /// Writes a file where the operator works.
     pub(crate) fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
-        self.room.write(&format!("/root/work/{name}"), text.to_owned(), 0o600)
+        self.room
+            .write(&format!("/home/operator/{name}"), text.to_owned(), 0o600)
     }
 
     /// Runs a verb.
@@ -67,7 +68,7 @@ impl Stage {
             .env("SSL_CERT_FILE", "/etc/dynk8s/ca.pem")
             .env("KUBECONFIG", "/etc/dynk8s/admin.kubeconfig")
             .args(words.split_whitespace());
-        let ran = self.room.run(move || command.current_dir("/root/work").output())?;
+        let ran = self.room.run(move || command.current_dir("/home/operator").output())?;
         let output = ran.context("failed to start the program")?;
         Ok(Said {
             code: output.status.code(),

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::document;
 use crate::names::{INSTANCE_LABEL, KEY_FIELD, QUARANTINE_LABEL, RETIRED_LABEL};
+use crate::reconcile::internal_addresses;
 use crate::store;
 use crate::worker::{Worker, WorkerStatus};
 
@@ -183,14 +184,4 @@ fn shown(entry: &Entry, nodes: &[Node]) -> Option<String> {
     })?;
     let name = stranger.metadata.name.as_deref().unwrap_or_default();
     Some(format!("the Node `{name}` shows its address"))
-}
-
-/// The addresses of type `InternalIP` that a Node shows.
-pub(crate) fn internal_addresses(node: &Node) -> impl Iterator<Item = IpAddr> {
-    let addresses = node.status.as_ref().and_then(|it| it.addresses.as_ref());
-    addresses
-        .into_iter()
-        .flatten()
-        .filter(|it| it.type_ == "InternalIP")
-        .filter_map(|it| it.address.parse().ok())
 }
