@@ -7,6 +7,7 @@ mod nodes;
 mod reconcile;
 mod secrets;
 mod stage;
+mod watching;
 mod workers;
 
 use std::process::ExitCode;

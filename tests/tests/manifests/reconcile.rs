@@ -11,12 +11,12 @@ use dynk8s_lab::host::process::Process;
 use rcgen::KeyPair;
 use serde_json::{Value, json};
 
-use crate::certificates;
 use crate::instance::{
     ADDRESS, INSTANCE, WITHIN, absent, admitted, claim, holder, node, patch, register, show_certificate, signed,
     startup_taint, until,
 };
 use crate::stage::{Stage, Who, file};
+use crate::{certificates, watching};
 
 const CONFIGURATION: &str = r#"
 cluster = { server = "https://api.onprem.example:6443" }
@@ -70,8 +70,9 @@ pub(crate) fn its_rights_are_enough(stage: &Stage) -> anyhow::Result<()> {
             .lines()
             .find(|it| it.contains("failed to") || it.contains("forbidden"));
         ensure!(refused.is_none(), "{refused:?}");
+        watching::lines_name_their_instance(&said)?;
     }
-    Ok(())
+    watching::turns_were_told(stage)
 }
 
 fn start(stage: &Stage, health: u16, log: &Path) -> anyhow::Result<Process> {

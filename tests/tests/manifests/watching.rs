@@ -1,0 +1,65 @@
+//! What `reconcile` has told: Events that `kubectl describe` shows, and lines that name their instance.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use serde_json::Value;
+
+use crate::instance::{INSTANCE, WITHIN};
+use crate::stage::{NAMESPACE, Stage};
+
+const ON_WORKER: [&str; 8] = [
+    "Announced",
+    "Claimed",
+    "KeyAssigned",
+    "TokenIssued",
+    "CertificateApproved",
+    "Joined",
+    "Admitted",
+    "Released",
+];
+
+/// Each turn of a Worker's life, on the Worker and on its Node, also after both are gone.
+pub(crate) fn turns_were_told(stage: &Stage) -> anyhow::Result<()> {
+    for (namespace, kind, expected) in [
+        (NAMESPACE, "Worker", ON_WORKER.as_slice()),
+        ("default", "Node", &["Joined", "Admitted"]),
+    ] {
+        let selector = format!("--field-selector=involvedObject.kind={kind},involvedObject.name={INSTANCE}");
+        soon(|| {
+            let events = stage.json(&["get", "events", "-n", namespace, &selector])?;
+            let told = |reason: &str| {
+                events["items"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .any(|it| it["reason"] == reason)
+            };
+            let missing = expected.iter().find(|it| !told(it));
+            ensure!(missing.is_none(), "no Event {missing:?} on the {kind}: {events}");
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// Every line about the instance has it where a search finds it.
+pub(crate) fn lines_name_their_instance(log: &str) -> anyhow::Result<()> {
+    for line in log.lines().filter(|it| it.contains(INSTANCE)) {
+        let fields: Value = serde_json::from_str(line).with_context(|| format!("`{line}` is not JSON"))?;
+        ensure!(fields["instance"] == INSTANCE, "{line}");
+    }
+    Ok(())
+}
+
+/// Asks until it is so.
+fn soon(is_so: impl Fn() -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let end = Instant::now() + WITHIN;
+    loop {
+        match is_so() {
+            Err(_) if Instant::now() < end => sleep(Duration::from_millis(200)),
+            done => return done,
+        }
+    }
+}
