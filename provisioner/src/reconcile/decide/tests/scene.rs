@@ -77,9 +77,11 @@ impl World {
         }
     }
 
+    /// A claim, as `serve` records it: a reset that was asked for stays, whatever is claimed after it.
     pub(super) fn claim(&mut self, instance: &str, kubelet_key: &str, reset: Option<u32>) {
         let time = self.now;
         self.record(instance, |it| {
+            let reset = reset.or(it.claim.as_ref().and_then(|it| it.reset));
             it.attested.get_or_insert(Attested {
                 role: None,
                 pending_time: None,

@@ -29,10 +29,13 @@ const TOKENS_SETTLE_BY: u64 = 10;
 /// A seed to be tried alone.
 const VARIABLE: &str = "DYNK8S_SIMULATION_SEED";
 /// Seeds that once found something.
-const REGRESSIONS: [u64; 2] = [
+const REGRESSIONS: [u64; 4] = [
     // A token was made again just after it had been deleted.
     7_251_401_749_306_052_822,
     7_251_401_749_306_052_877,
+    // A reset was forgotten by the claim after it.
+    3_117_333_822_284_548_126,
+    3_117_333_822_284_548_230,
 ];
 
 struct Simulation {
