@@ -70,6 +70,16 @@ impl Region {
             .kubectl(&["apply", "--server-side", "-k", MANIFESTS])
             .await
             .context("failed to apply the manifests")?;
+        // The controller manager publishes it in its own time, and `check` and `reconcile` read it.
+        let ca = [
+            "wait",
+            "configmap/kube-root-ca.crt",
+            "-n",
+            NAMESPACE,
+            "--for=create",
+            "--timeout=25s",
+        ];
+        control_plane.kubectl(&ca).await?;
         let provisioner = Provisioner::start(
             &product.provisioner,
             &control_plane,

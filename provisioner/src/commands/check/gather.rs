@@ -154,7 +154,7 @@ async fn server(cluster: &Cluster, config: &Config) -> Probe {
         Ok(authority) => probe::server(&config.cluster.server, &authority).await,
         Err(error) => Probe::Unreachable(format!(
             "{:#}",
-            anyhow::Error::new(error).context("failed to get the CA")
+            anyhow::Error::new(error).context("failed to get the cluster's CA from the ConfigMap `kube-root-ca.crt`")
         )),
     }
 }
