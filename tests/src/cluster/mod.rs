@@ -7,6 +7,7 @@ mod components;
 mod kubeadm;
 mod kubeconfig;
 mod kubectl;
+mod manifests;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,6 +15,7 @@ use std::time::Duration;
 use anyhow::Context;
 use tokio::time::{Instant, sleep};
 
+pub use self::manifests::{MANIFESTS, NAMESPACE};
 use crate::host::namespace::Namespace;
 use crate::host::process::{Process, Spawn};
 use crate::programs::Programs;

@@ -3,7 +3,8 @@
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use super::{NAMESPACE, Region};
+use super::Region;
+use crate::cluster::NAMESPACE;
 use crate::topology::gateway::Tunnel;
 
 const LABEL: &str = "dynk8s.du5t1n.me/ec2-instance-id";

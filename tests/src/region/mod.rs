@@ -19,21 +19,18 @@ use tokio::time::{Instant, sleep};
 
 pub use self::aws::Aws;
 pub use self::keys::key_name;
-pub use self::provisioner::{KEY_COOLDOWN, NAMESPACE, Provisioner};
+pub use self::provisioner::{KEY_COOLDOWN, Provisioner};
 pub use self::site::Site;
 use crate::aws::certificates::Authority;
 use crate::aws::cloud::Instance;
 use crate::aws::ingress::Ingress;
 use crate::aws::server::Server;
-use crate::cluster::ControlPlane;
+use crate::cluster::{ControlPlane, NAMESPACE};
 use crate::host::containment::SCRATCH;
 use crate::product::Product;
 use crate::programs::Programs;
 use crate::topology::Topology;
 use crate::topology::addresses::{PREMISES_PUBLIC, PROVISIONER_NAME, VPC_FIRST_INSTANCE, ZONE};
-
-/// What an operator applies to his cluster.
-const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging/kubernetes/base");
 
 const POLL: Duration = Duration::from_millis(200);
 
@@ -66,20 +63,7 @@ impl Region {
             ControlPlane::start(programs, &folder, spawn),
             Aws::open(&topology, &authority),
         )?;
-        control_plane
-            .kubectl(&["apply", "--server-side", "-k", MANIFESTS])
-            .await
-            .context("failed to apply the manifests")?;
-        // The controller manager publishes it in its own time, and `check` and `reconcile` read it.
-        let ca = [
-            "wait",
-            "configmap/kube-root-ca.crt",
-            "-n",
-            NAMESPACE,
-            "--for=create",
-            "--timeout=25s",
-        ];
-        control_plane.kubectl(&ca).await?;
+        control_plane.install().await?;
         let provisioner = Provisioner::start(
             &product.provisioner,
             &control_plane,

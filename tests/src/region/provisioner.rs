@@ -8,7 +8,7 @@ use anyhow::{bail, ensure};
 
 use crate::aws::certificates::Authority;
 use crate::aws::imds;
-use crate::cluster::{API_NAME, API_PORT, ControlPlane};
+use crate::cluster::{API_NAME, API_PORT, ControlPlane, NAMESPACE};
 use crate::host::containment::SCRATCH;
 use crate::host::process::{Process, run};
 use crate::host::room::Room;
@@ -17,8 +17,6 @@ use crate::topology::addresses::{ACCOUNT, REGION};
 
 /// Where `serve` listens, for the ingress alone.
 pub(super) const LISTEN: &str = "192.168.10.1:8080";
-/// The namespace that the manifests make.
-pub const NAMESPACE: &str = "dynk8s-system";
 /// How long a key rests here, in seconds. Users wait longer; what is shown is that it rests at all.
 pub const KEY_COOLDOWN: u64 = 5;
 

@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 
 use super::KEY;
 use crate::aws::cloud::Instance;
+use crate::cluster::NAMESPACE;
 use crate::host::containment::SCRATCH;
 use crate::machine::Machine;
-use crate::region::{NAMESPACE, Region, key_name};
+use crate::region::{Region, key_name};
 use crate::topology::addresses::{PREMISES_GATEWAY, REGION};
 use crate::topology::gateway::Tunnel;
 

@@ -14,9 +14,10 @@ pub use self::teller::Teller;
 use crate::aws::cloud::Instance;
 use crate::aws::eventbridge::InstanceState;
 use crate::aws::sns::message::Message;
+use crate::cluster::NAMESPACE;
 use crate::machine::Machine;
 use crate::machine::image::Image;
-use crate::region::{KEY_COOLDOWN, NAMESPACE, Region, until};
+use crate::region::{KEY_COOLDOWN, Region, until};
 
 const KEY: u8 = 2;
 /// From power on; a node on AWS must be there before the autoscaler's patience ends, which is 15 minutes.

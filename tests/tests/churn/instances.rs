@@ -12,7 +12,7 @@ use rand::rngs::StdRng;
 use serde_json::{Value, json};
 
 use crate::api::{Api, NODES, SECRETS, TOKENS, WORKERS};
-use crate::stage::NAMESPACE;
+use dynk8s_lab::cluster::NAMESPACE;
 
 /// More than there are ever instances, even if some are in quarantine.
 pub(crate) const KEYS: u8 = 20;

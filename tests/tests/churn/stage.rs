@@ -3,16 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dynk8s_lab::cluster::{self, API_ADDRESS, ControlPlane};
+use dynk8s_lab::cluster::{self, API_ADDRESS, ControlPlane, NAMESPACE};
 use dynk8s_lab::host::containment::SCRATCH;
 use dynk8s_lab::host::namespace::Namespace;
 use dynk8s_lab::host::process::Process;
 use dynk8s_lab::programs::Programs;
 use tokio::runtime::Builder;
 
-pub(crate) const NAMESPACE: &str = "dynk8s-system";
-/// What an operator applies.
-const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging/kubernetes/base");
 const ACCOUNT: &str = "dynk8s-provisioner-reconcile";
 
 pub(crate) struct Stage {
@@ -31,12 +28,7 @@ impl Stage {
         let folder = scratch.join("cluster");
         let control_plane = runtime.block_on(async {
             let control_plane = ControlPlane::start(programs, &folder, machine.spawner()).await?;
-            control_plane
-                .kubectl(&["apply", "--server-side", "-k", MANIFESTS])
-                .await?;
-            let definition = "crd/workers.dynk8s.du5t1n.me";
-            let established = ["wait", definition, "--for=condition=Established", "--timeout=20s"];
-            control_plane.kubectl(&established).await?;
+            control_plane.install().await?;
             let server = format!("https://{API_ADDRESS}:6443");
             let making = control_plane.service_account_kubeconfig(NAMESPACE, ACCOUNT, &server);
             std::fs::write(kubeconfig(), making.await?)?;

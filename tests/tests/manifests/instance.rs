@@ -15,7 +15,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value, json};
 
 use crate::certificates;
-use crate::stage::{NAMESPACE, Stage, Who, file};
+use crate::stage::{Stage, Who, file};
+use dynk8s_lab::cluster::NAMESPACE;
 
 pub(crate) const INSTANCE: &str = "i-0ccccccccccccccc0";
 pub(crate) const ADDRESS: &str = "10.98.0.77";

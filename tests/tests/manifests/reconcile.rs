@@ -64,14 +64,15 @@ pub(crate) fn its_rights_are_enough(stage: &Stage) -> anyhow::Result<()> {
     let logs = ["one.log", "two.log"].map(|it| Path::new(SCRATCH).join(it));
     let (one, two) = (start(stage, 8082, &logs[0])?, start(stage, 8083, &logs[1])?);
     live(stage).with_context(|| format!("{}\n{}", one.last_lines(30), two.last_lines(30)))?;
-    for log in &logs {
-        let said = std::fs::read_to_string(log)?;
-        let refused = said
-            .lines()
-            .find(|it| it.contains("failed to") || it.contains("forbidden"));
-        ensure!(refused.is_none(), "{refused:?}");
-        watching::lines_name_their_instance(&said)?;
-    }
+    let said = logs
+        .iter()
+        .map(std::fs::read_to_string)
+        .collect::<Result<String, _>>()?;
+    let refused = said
+        .lines()
+        .find(|it| it.contains("failed to") || it.contains("forbidden"));
+    ensure!(refused.is_none(), "{refused:?}");
+    watching::lines_name_their_instance(&said)?;
     watching::turns_were_told(stage)
 }
 

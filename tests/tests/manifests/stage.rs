@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use dynk8s_lab::cluster::{self, API_ADDRESS, ControlPlane};
+use dynk8s_lab::cluster::{self, API_ADDRESS, ControlPlane, NAMESPACE};
 use dynk8s_lab::host::containment::SCRATCH;
 use dynk8s_lab::host::namespace::Namespace;
 use dynk8s_lab::host::process::Spawn;
@@ -16,10 +16,9 @@ use dynk8s_lab::programs::Programs;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
-pub(crate) const NAMESPACE: &str = "dynk8s-system";
 pub(crate) const INSTANCE: &str = "i-0123456789abcdef0";
-/// What an operator applies.
-const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging/kubernetes");
+/// What an operator starts from.
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging/kubernetes/example");
 /// The API server learns of policies by a watch.
 const PATIENCE: Duration = Duration::from_secs(15);
 
@@ -46,7 +45,11 @@ impl Stage {
         let spawn = machine.spawner();
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let folder = Path::new(SCRATCH).join("cluster");
-        let control_plane = runtime.block_on(ControlPlane::start(programs, &folder, spawn.clone()))?;
+        let control_plane = runtime.block_on(async {
+            let control_plane = ControlPlane::start(programs, &folder, spawn.clone()).await?;
+            control_plane.install().await?;
+            anyhow::Ok(control_plane)
+        })?;
         let stage = Self {
             control_plane,
             runtime: Mutex::new(runtime),
@@ -54,20 +57,9 @@ impl Stage {
             provisioner: product.provisioner.clone(),
             machine,
         };
-        let base = format!("{MANIFESTS}/base");
-        stage.kubectl(&["apply", "--server-side", "-k", &base])?;
         for half in ["serve", "reconcile"] {
             stage.log_in(half)?;
         }
-        // The controller manager publishes it in its own time.
-        let ca = [
-            "configmap/kube-root-ca.crt",
-            "-n",
-            NAMESPACE,
-            "--for=create",
-            "--timeout=25s",
-        ];
-        stage.kubectl(&[&["wait"], &ca[..]].concat())?;
         Ok(stage)
     }
 
@@ -160,7 +152,7 @@ pub(crate) fn the_policies_are_sound(stage: &Stage) -> anyhow::Result<()> {
 }
 
 pub(crate) fn the_example_is_complete(stage: &Stage) -> anyhow::Result<()> {
-    let rendered = stage.kubectl(&["kustomize", &format!("{MANIFESTS}/example")])?;
+    let rendered = stage.kubectl(&["kustomize", EXAMPLE])?;
     for line in [
         "kind: CustomResourceDefinition",
         "image: registry.example.com/dynk8s-provisioner:0.1.0",

@@ -4,10 +4,11 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use dynk8s_lab::cluster::NAMESPACE;
 use serde_json::Value;
 
 use crate::instance::{INSTANCE, WITHIN};
-use crate::stage::{NAMESPACE, Stage};
+use crate::stage::Stage;
 
 const ON_WORKER: [&str; 8] = [
     "Announced",
@@ -44,13 +45,15 @@ pub(crate) fn turns_were_told(stage: &Stage) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Every line about the instance has it where a search finds it.
-pub(crate) fn lines_name_their_instance(log: &str) -> anyhow::Result<()> {
-    for line in log.lines().filter(|it| it.contains(INSTANCE)) {
+/// Every line about the instance, of which there are some, has it where a search finds it.
+pub(crate) fn lines_name_their_instance(said: &str) -> anyhow::Result<()> {
+    let mut lines = said.lines().filter(|it| it.contains(INSTANCE)).peekable();
+    ensure!(lines.peek().is_some(), "nothing was said of {INSTANCE}");
+    lines.try_for_each(|line| {
         let fields: Value = serde_json::from_str(line).with_context(|| format!("`{line}` is not JSON"))?;
         ensure!(fields["instance"] == INSTANCE, "{line}");
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 /// Asks until it is so.

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{INSTANCE, NAMESPACE, Stage, Who, file};
+use crate::stage::{INSTANCE, Stage, Who, file};
+use dynk8s_lab::cluster::NAMESPACE;
 
 fn worker(name: &str, instance: &str, wished: &str) -> Value {
     json!({

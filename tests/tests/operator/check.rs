@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use dynk8s_lab::region::{NAMESPACE, until};
+use dynk8s_lab::cluster::{MANIFESTS, NAMESPACE};
+use dynk8s_lab::region::until;
 use serde_json::Value;
 
 use crate::stage::{Stage, document, url};
 
-const MANIFESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging/kubernetes/base");
 /// The API server learns of rights by a watch.
 const SOON: Duration = Duration::from_secs(15);
 

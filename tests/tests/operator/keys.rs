@@ -3,7 +3,7 @@
 use anyhow::{Context as _, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use dynk8s_lab::region::NAMESPACE;
+use dynk8s_lab::cluster::NAMESPACE;
 
 use crate::stage::{GATEWAY, Said, Stage, document, private_key};
 

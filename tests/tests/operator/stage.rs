@@ -5,10 +5,11 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use dynk8s_lab::cluster::NAMESPACE;
 use dynk8s_lab::host::room::Room;
 use dynk8s_lab::product::Product;
 use dynk8s_lab::programs::Programs;
-use dynk8s_lab::region::{NAMESPACE, Region};
+use dynk8s_lab::region::Region;
 use dynk8s_lab::topology::addresses::{ACCOUNT, PROVISIONER_NAME, REGION};
 use serde_json::Value;
 

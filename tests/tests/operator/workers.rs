@@ -1,7 +1,7 @@
 //! Instances: list and release; and what a wrong command line comes to.
 
 use anyhow::ensure;
-use dynk8s_lab::region::NAMESPACE;
+use dynk8s_lab::cluster::NAMESPACE;
 use serde_json::json;
 
 use crate::stage::Stage;
