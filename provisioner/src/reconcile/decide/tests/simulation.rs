@@ -33,7 +33,7 @@ const REGRESSIONS: [u64; 4] = [
     // A token was made again just after it had been deleted.
     7_251_401_749_306_052_822,
     7_251_401_749_306_052_877,
-    // A reset was forgotten by the claim after it.
+    // The model of `serve` forgot a reset when another claim came.
     3_117_333_822_284_548_126,
     3_117_333_822_284_548_230,
 ];
