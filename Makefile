@@ -3,6 +3,7 @@
 #   make test    all tests
 #   make lint    formatting, clippy, licences and sources of dependencies, known vulnerabilities
 #   make agent   the agent as it is put into images: one static program
+#   make rpm     the package with the agent, for Fedora and its kin; TARGET=aarch64 builds for Graviton
 
 CARGO ?= cargo
 TOOLS := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/dynk8s/tools
@@ -10,7 +11,25 @@ DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
 ADVISORIES := https://github.com/RustSec/advisory-db
 
-.PHONY: agent demo test lint prepare deny toolchain
+# The architecture that `agent` and `rpm` are for: x86_64 or aarch64.
+TARGET ?= $(shell uname -m)
+TRIPLE = $(TARGET)-unknown-linux-gnu
+CROSS = $(filter-out $(shell uname -m),$(TARGET))
+BUILD = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
+AGENT = $(BUILD)/$(TRIPLE)/agent/dynk8s-agent
+LICENCES = $(BUILD)/rpm/LICENSE.$(TARGET)
+# The time that is built in is the commit's, and the paths are nobody's: whoever builds the same commit gets the same bytes.
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
+VERSION = $(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+# What the package puts at /etc/dynk8s/agent.toml: another file than ours makes a package that knows its provisioner.
+CONFIGURATION = $(CURDIR)/packaging/etc/agent.toml
+RPM_DEFINITIONS = workspace=$(CURDIR) workspace_version=$(VERSION) agent=$(AGENT) licences=$(LICENCES) \
+	configuration=$(abspath $(CONFIGURATION)) $(CROSS:%=run=qemu-%) \
+	_topdir=$(BUILD)/rpm _rpmdir=$(BUILD)/rpm _build_name_fmt=%{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}.rpm
+REMAPPED = $(CURDIR)=/dynk8s $(BUILD)=/build $(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo \
+	$(shell rustc --print sysroot)/lib/rustlib/src/rust=/rustc/$(shell rustc --version --verbose | sed -n 's/^commit-hash: //p')
+
+.PHONY: agent demo test lint prepare deny rpm toolchain
 
 demo: toolchain
 	@$(CARGO) run --quiet --locked --package dynk8s-lab -- demo
@@ -24,8 +43,22 @@ prepare: toolchain
 
 # The flag comes from the environment: in a configuration file it would break every build that names no target.
 agent: toolchain
-	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --locked --profile agent --package dynk8s-agent \
-		--target $$(rustc --print host-tuple)
+	@[ -d "$$(rustc --print target-libdir --target $(TRIPLE))" ] || \
+		{ echo "make: Rust has no standard library for $(TRIPLE): rustup target add $(TRIPLE)"; exit 1; }
+	@RUSTFLAGS="-C target-feature=+crt-static $(REMAPPED:%=--remap-path-prefix=%)" \
+		$(CARGO) build --locked --profile agent --package dynk8s-agent --target $(TRIPLE) \
+		$(CROSS:%=--config 'target.$(TRIPLE).linker="%-linux-gnu-gcc"') $(CARGO_OPTIONS)
+
+rpm: agent $(LICENCES)
+	@command -v rpmbuild >/dev/null || { echo "make: there is no rpmbuild: dnf install rpm-build, or apt-get install rpm"; exit 1; }
+	@rpmbuild -bb --quiet --target $(TARGET)-linux $(foreach it,$(RPM_DEFINITIONS),--define '$(subst =, ,$(it))') \
+		packaging/rpm/dynk8s-agent.spec
+	@echo $(BUILD)/rpm/dynk8s-agent-$(VERSION)-1.$(TARGET).rpm
+
+$(LICENCES): Cargo.lock packaging/rpm/licences
+	@mkdir -p $(@D)
+	@packaging/rpm/licences $(TRIPLE) > $@.part
+	@mv $@.part $@
 
 lint: toolchain deny
 	$(CARGO) fmt --all --check

@@ -26,5 +26,9 @@ fn built() -> String {
             .duration_since(UNIX_EPOCH)
             .map_or(0, |it| it.as_secs())
     };
-    env::var("SOURCE_DATE_EPOCH").unwrap_or_else(|_| now().to_string())
+    // It is empty where `make` finds no commit.
+    env::var("SOURCE_DATE_EPOCH")
+        .ok()
+        .filter(|it| !it.is_empty())
+        .unwrap_or_else(|| now().to_string())
 }
