@@ -2,6 +2,7 @@
 
 pub mod aws;
 pub mod cluster;
+pub mod debian;
 pub mod host;
 pub mod machine;
 pub mod prepare;

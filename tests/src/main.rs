@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
+use dynk8s_lab::debian::Debian;
 use dynk8s_lab::host::containment;
 use dynk8s_lab::prepare::{self, Prepared};
 use dynk8s_lab::region::Region;
@@ -45,7 +46,11 @@ fn complain(error: &anyhow::Error) {
 
 fn run(arguments: &Arguments) -> anyhow::Result<()> {
     match arguments.command {
-        Command::Prepare => block_on(prepare::all()).map(drop),
+        Command::Prepare => block_on(async {
+            prepare::all().await?;
+            Debian::ensure().await
+        })
+        .map(drop),
         Command::Demo => {
             let prepared = containment::enter_prepared(|| block_on(prepare::all()))?;
             block_on(demo(&prepared))

@@ -12,7 +12,7 @@ use super::process::{here, run};
 use super::progress::{narrate, say};
 
 /// Each with Debian's package of it.
-const PROGRAMS: [(&str, &str); 11] = [
+const PROGRAMS: [(&str, &str); 12] = [
     ("dnsmasq", "dnsmasq-base"),
     ("go", "golang-go"),
     ("ip", "iproute2"),
@@ -22,6 +22,7 @@ const PROGRAMS: [(&str, &str); 11] = [
     ("nft", "nftables"),
     ("qemu-img", "qemu-utils"),
     ("qemu-system-x86_64", "qemu-system-x86"),
+    ("rpmbuild", "rpm"),
     ("wg", "wireguard-tools"),
     ("wireguard-go", "wireguard-go"),
 ];

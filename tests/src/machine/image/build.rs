@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context, bail};
-use tokio::process::Command;
 
 use super::content::PACKAGES;
-use super::sources::{SUITE, options, sources};
+use super::sources::mmdebstrap;
 use super::{DISK, INITRD, KERNEL};
 use crate::host::process::last_lines;
 use crate::host::progress::{narrate, say};
@@ -35,7 +34,7 @@ pub(super) async fn image(workshop: &Path, archive: &[u8]) -> anyhow::Result<Pat
     say("building the machine's disk image from Debian's packages, once: about 2 minutes, and 150 MB to fetch");
     let log = workshop.join("log");
     let messages = File::create(&log).with_context(|| format!("failed to create `{}`", log.display()))?;
-    let mut command = mmdebstrap().await?;
+    let mut command = mmdebstrap(&recipe(), "-").await;
     command
         .current_dir(workshop)
         .stdin(Stdio::null())
@@ -75,36 +74,4 @@ pub(super) fn recipe() -> Vec<String> {
     .chain(downloads.map(|(inside, name)| format!("download {inside} {RESULT}/{name}")));
     words.extend(hooks.map(|hook| format!("--customize-hook={hook}")));
     words
-}
-
-async fn mmdebstrap() -> anyhow::Result<Command> {
-    let os_release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
-    let targets = ask(&[
-        "apt-get",
-        "indextargets",
-        "--no-release-info",
-        "--format",
-        "$(REPO_URI) $(RELEASE) $(COMPONENT)",
-        "Created-By: Packages",
-    ])
-    .await;
-    let dump = ask(&["apt-config", "dump"]).await;
-    let mut command = Command::new("mmdebstrap");
-    command.args(options(&dump).into_iter().map(|option| format!("--aptopt={option}")));
-    command
-        .args(recipe())
-        .arg(SUITE)
-        .arg("-")
-        .args(sources(&os_release, &targets));
-    Ok(command)
-}
-
-/// What a program of the host's apt says: nothing on a host without apt, where Debian's own mirror will do.
-async fn ask(words: &[&str]) -> String {
-    let answer = Command::new(words[0])
-        .args(&words[1..])
-        .stdin(Stdio::null())
-        .output()
-        .await;
-    answer.map_or_else(|_| String::new(), |it| String::from_utf8_lossy(&it.stdout).into_owned())
 }

@@ -2,7 +2,7 @@
 
 mod build;
 mod content;
-mod sources;
+pub(crate) mod sources;
 
 use std::path::PathBuf;
 

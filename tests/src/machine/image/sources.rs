@@ -1,7 +1,11 @@
-//! From which mirror the image's packages come: from the one that this host uses, or from Debian's own.
+//! From which mirror the packages of a Debian come: from the one that this host uses, or from Debian's own.
+
+use std::process::Stdio;
+
+use tokio::process::Command;
 
 /// The release that the machine runs: containerd 1.7, systemd 257.
-pub(super) const SUITE: &str = "trixie";
+pub(crate) const SUITE: &str = "trixie";
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 const DEBIAN: [(&str, &str); 3] = [
     ("http://deb.debian.org/debian", ""),
@@ -11,8 +15,41 @@ const DEBIAN: [(&str, &str); 3] = [
 /// How apt reaches a mirror, and what it believes of its dates: the host has its reasons for these.
 const KEPT_OPTIONS: [&str; 4] = ["Acquire::http", "Acquire::https", "Acquire::Check-", "Acquire::Retries"];
 
+/// `mmdebstrap`, told what to make and where to, and where this host gets its packages.
+pub(crate) async fn mmdebstrap(recipe: &[String], target: &str) -> Command {
+    let os_release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let targets = ask(&[
+        "apt-get",
+        "indextargets",
+        "--no-release-info",
+        "--format",
+        "$(REPO_URI) $(RELEASE) $(COMPONENT)",
+        "Created-By: Packages",
+    ])
+    .await;
+    let dump = ask(&["apt-config", "dump"]).await;
+    let mut command = Command::new("mmdebstrap");
+    command.args(options(&dump).into_iter().map(|option| format!("--aptopt={option}")));
+    command
+        .args(recipe)
+        .arg(SUITE)
+        .arg(target)
+        .args(sources(&os_release, &targets));
+    command
+}
+
+/// What a program of the host's apt says: nothing on a host without apt, where Debian's own mirror will do.
+async fn ask(words: &[&str]) -> String {
+    let answer = Command::new(words[0])
+        .args(&words[1..])
+        .stdin(Stdio::null())
+        .output()
+        .await;
+    answer.map_or_else(|_| String::new(), |it| String::from_utf8_lossy(&it.stdout).into_owned())
+}
+
 /// Lines for apt's list of sources, made of lines `<address> <suite> <component>` with those of the host.
-pub(super) fn sources(os_release: &str, targets: &str) -> Vec<String> {
+fn sources(os_release: &str, targets: &str) -> Vec<String> {
     let found = host_suite(os_release).map_or_else(Vec::new, |suite| of_host(suite, targets));
     if found.iter().any(|(_, part)| part.is_empty()) {
         return found.into_iter().map(|(address, part)| line(address, part)).collect();
@@ -21,7 +58,7 @@ pub(super) fn sources(os_release: &str, targets: &str) -> Vec<String> {
 }
 
 /// Options of the host's apt, from what `apt-config dump` says.
-pub(super) fn options(dump: &str) -> Vec<String> {
+fn options(dump: &str) -> Vec<String> {
     dump.lines()
         .filter(|line| KEPT_OPTIONS.iter().any(|kept| line.starts_with(kept)))
         .map(ToOwned::to_owned)
