@@ -4,6 +4,7 @@
 #   make lint    formatting, clippy, licences and sources of dependencies, known vulnerabilities
 #   make agent   the agent as it is put into images: one static program
 #   make rpm     the package with the agent, for Fedora and its kin; TARGET=aarch64 builds for Graviton
+#   make reproducible   builds the package twice and compares; a few minutes
 
 CARGO ?= cargo
 TOOLS := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/dynk8s/tools
@@ -18,6 +19,7 @@ CROSS = $(filter-out $(shell uname -m),$(TARGET))
 BUILD = $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 AGENT = $(BUILD)/$(TRIPLE)/agent/dynk8s-agent
 LICENCES = $(BUILD)/rpm/LICENSE.$(TARGET)
+PACKAGE = $(BUILD)/rpm/dynk8s-agent-$(VERSION)-1.$(TARGET).rpm
 # The time that is built in is the commit's, and the paths are nobody's: whoever builds the same commit gets the same bytes.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 VERSION = $(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
@@ -29,7 +31,7 @@ RPM_DEFINITIONS = workspace=$(CURDIR) workspace_version=$(VERSION) agent=$(AGENT
 REMAPPED = $(CURDIR)=/dynk8s $(BUILD)=/build $(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo \
 	$(shell rustc --print sysroot)/lib/rustlib/src/rust=/rustc/$(shell rustc --version --verbose | sed -n 's/^commit-hash: //p')
 
-.PHONY: agent demo test lint prepare deny rpm toolchain
+.PHONY: agent demo test lint prepare deny reproducible rpm toolchain
 
 demo: toolchain
 	@$(CARGO) run --quiet --locked --package dynk8s-lab -- demo
@@ -53,7 +55,18 @@ rpm: agent $(LICENCES)
 	@command -v rpmbuild >/dev/null || { echo "make: there is no rpmbuild: dnf install rpm-build, or apt-get install rpm"; exit 1; }
 	@rpmbuild -bb --quiet --target $(TARGET)-linux $(foreach it,$(RPM_DEFINITIONS),--define '$(subst =, ,$(it))') \
 		packaging/rpm/dynk8s-agent.spec
-	@echo $(BUILD)/rpm/dynk8s-agent-$(VERSION)-1.$(TARGET).rpm
+	@echo $(PACKAGE)
+
+# Builds the commit a second time, in a folder and with a cache of Cargo's of other names, and compares the packages.
+reproducible: rpm
+	@git diff --quiet HEAD || { echo "make: commit your changes first: only a commit can be built twice"; exit 1; }
+	@set -e; folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+	git clone --quiet . "$$folder/another/place"; \
+	mkdir "$$folder/cargo"; ln -s $(or $(CARGO_HOME),$(HOME)/.cargo)/registry "$$folder/cargo/registry"; \
+	again=$$(env -u CARGO_TARGET_DIR CARGO_HOME="$$folder/cargo" \
+		$(MAKE) --no-print-directory --directory "$$folder/another/place" rpm TARGET=$(TARGET) | tail -n 1); \
+	sha256sum $(PACKAGE) "$$again"; \
+	cmp $(PACKAGE) "$$again"; echo "the packages are the same"
 
 $(LICENCES): Cargo.lock packaging/rpm/licences
 	@mkdir -p $(@D)
