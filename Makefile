@@ -21,7 +21,7 @@ AGENT = $(BUILD)/$(TRIPLE)/agent/dynk8s-agent
 LICENCES = $(BUILD)/rpm/LICENSE.$(TARGET)
 PACKAGE = $(BUILD)/rpm/dynk8s-agent-$(VERSION)-1.$(TARGET).rpm
 # The time that is built in is the commit's, and the paths are nobody's: whoever builds the same commit gets the same bytes.
-export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
+export SOURCE_DATE_EPOCH := $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || date +%s))
 VERSION = $(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 # What the package puts at /etc/dynk8s/agent.toml: another file than ours makes a package that knows its provisioner.
 CONFIGURATION = $(CURDIR)/packaging/etc/agent.toml

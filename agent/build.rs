@@ -26,9 +26,5 @@ fn built() -> String {
             .duration_since(UNIX_EPOCH)
             .map_or(0, |it| it.as_secs())
     };
-    // It is empty where `make` finds no commit.
-    env::var("SOURCE_DATE_EPOCH")
-        .ok()
-        .filter(|it| !it.is_empty())
-        .unwrap_or_else(|| now().to_string())
+    env::var("SOURCE_DATE_EPOCH").unwrap_or_else(|_| now().to_string())
 }
