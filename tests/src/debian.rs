@@ -1,26 +1,63 @@
-//! A Debian of its own, made once and kept, whose programs judge what is packaged here.
+//! Debians of their own, made once and kept, whose programs build and judge what is packaged here.
 //!
 //! Those of the host may be missing, or older than what they would judge.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
+use ring::digest::{SHA256, digest};
 
 use crate::host::cache;
 use crate::host::process::last_lines;
 use crate::host::progress::{narrate, say};
 use crate::machine::image::sources::{SUITE, mmdebstrap};
 
-const PACKAGES: [&str; 6] = [
-    "busybox-static",
-    "cloud-init",
-    "rpm",
-    "rpmlint",
-    "shellcheck",
-    "systemd",
-];
+/// What programs there are in one, beside those that every Debian has.
+#[derive(Debug)]
+pub struct Kind {
+    name: &'static str,
+    /// The second is one whose libraries are installed too.
+    architectures: &'static str,
+    packages: &'static [&'static str],
+}
+
+/// Judges packages, units, user data and scripts.
+pub const JUDGE: Kind = Kind {
+    name: "judge",
+    architectures: "amd64",
+    packages: &[
+        "busybox-static",
+        "cloud-init",
+        "rpm",
+        "rpmlint",
+        "shellcheck",
+        "systemd",
+    ],
+};
+
+/// Builds the agent and its package for aarch64, and runs them.
+pub const AARCH64_BUILDER: Kind = Kind {
+    name: "aarch64-builder",
+    architectures: "amd64,arm64",
+    packages: &[
+        "ca-certificates",
+        "cargo-web",
+        "gcc",
+        "gcc-aarch64-linux-gnu",
+        "git",
+        "libc6-dev",
+        "libc6-dev-arm64-cross",
+        "libstd-rust-web-dev:arm64",
+        "make",
+        "qemu-user",
+        "rpm",
+        "rustc-web",
+    ],
+};
+
 const RESULT: &str = "root";
 
 /// Steps in a shell of the host: the root is `$1`, then come pairs of what of the host to show and where, `--`, and the words.
@@ -49,8 +86,10 @@ pub struct Debian {
 
 impl Debian {
     /// Finds it, and makes it if it is not there; that needs the network.
-    pub async fn ensure() -> anyhow::Result<Self> {
-        let root = cache::folder("debian", &format!("{SUITE}-{}", PACKAGES.join("-")), make).await?;
+    pub async fn ensure(kind: &Kind) -> anyhow::Result<Self> {
+        let recipe = recipe(kind);
+        let key = format!("{SUITE}-{}-{}", kind.name, short_digest(&recipe)?);
+        let root = cache::folder("debian", &key, async |workshop| make(kind, &recipe, workshop).await).await?;
         Ok(Self { root })
     }
 
@@ -75,17 +114,35 @@ impl Debian {
     }
 }
 
-async fn make(workshop: &Path) -> anyhow::Result<PathBuf> {
-    std::fs::create_dir_all(workshop).with_context(|| format!("failed to create `{}`", workshop.display()))?;
-    say("building a Debian with the programs that judge packages, once: a minute or two, and 100 MB to fetch");
+fn recipe(kind: &Kind) -> Vec<String> {
     let mut recipe: Vec<_> = ["/usr/share/man/*", "/usr/share/locale/*", "/usr/share/doc/*"]
         .map(|excluded| format!("--dpkgopt=path-exclude={excluded}"))
         .into();
     recipe.extend(["--variant=apt", "--format=directory"].map(ToOwned::to_owned));
-    recipe.push(format!("--include={}", PACKAGES.join(",")));
+    recipe.push(format!("--architectures={}", kind.architectures));
+    recipe.push(format!("--include={}", kind.packages.join(",")));
+    recipe
+}
+
+/// Another recipe, another name.
+fn short_digest(recipe: &[String]) -> anyhow::Result<String> {
+    let mut text = String::new();
+    for byte in &digest(&SHA256, recipe.join(" ").as_bytes()).as_ref()[..6] {
+        write!(text, "{byte:02x}")?;
+    }
+    Ok(text)
+}
+
+async fn make(kind: &Kind, recipe: &[String], workshop: &Path) -> anyhow::Result<PathBuf> {
+    std::fs::create_dir_all(workshop).with_context(|| format!("failed to create `{}`", workshop.display()))?;
+    say(format_args!(
+        "building the Debian `{}` from {} packages and what they need, once: a minute or two",
+        kind.name,
+        kind.packages.len()
+    ));
     let log = workshop.join("log");
     let messages = File::create(&log).with_context(|| format!("failed to create `{}`", log.display()))?;
-    let mut command = mmdebstrap(&recipe, RESULT).await;
+    let mut command = mmdebstrap(recipe, RESULT).await;
     command
         .current_dir(workshop)
         .stdin(Stdio::null())

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use dynk8s_lab::debian::Debian;
+use dynk8s_lab::debian::{self, Debian};
 use dynk8s_lab::host::containment;
 use dynk8s_lab::prepare::{self, Prepared};
 use dynk8s_lab::region::Region;
@@ -48,7 +48,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     match arguments.command {
         Command::Prepare => block_on(async {
             prepare::all().await?;
-            Debian::ensure().await
+            Debian::ensure(&debian::JUDGE).await
         })
         .map(drop),
         Command::Demo => {

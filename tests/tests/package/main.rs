@@ -1,12 +1,14 @@
 //! What stands between the binaries and a user's machine is what it should be: package, units, user data, image.
 
+mod image;
 mod root;
 mod rpm;
+mod user_data;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use dynk8s_lab::debian::Debian;
+use dynk8s_lab::debian::{Debian, JUDGE};
 use dynk8s_lab::host::packages;
 use tokio::runtime::Builder;
 
@@ -27,6 +29,6 @@ fn debian() -> anyhow::Result<Debian> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         packages::ensure_host_packages().await?;
-        Debian::ensure().await
+        Debian::ensure(&JUDGE).await
     })
 }

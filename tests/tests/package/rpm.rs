@@ -19,7 +19,7 @@ const MOST_FILTERS: usize = 5;
 type Made = Result<PathBuf, String>;
 
 /// The package, as `make rpm` makes it.
-fn package() -> anyhow::Result<&'static Path> {
+pub(crate) fn package() -> anyhow::Result<&'static Path> {
     static PACKAGE: LazyLock<Made> = LazyLock::new(|| make(&[]).map_err(|error| format!("{error:#}")));
     PACKAGE.as_deref().map_err(anyhow::Error::msg)
 }
