@@ -3,6 +3,7 @@
 mod image;
 mod root;
 mod rpm;
+mod units;
 mod user_data;
 
 use std::path::{Path, PathBuf};
