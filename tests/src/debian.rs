@@ -24,13 +24,14 @@ pub struct Kind {
     packages: &'static [&'static str],
 }
 
-/// Judges packages, units, user data and scripts.
+/// Installs packages, and judges them, units, user data and scripts.
 pub const JUDGE: Kind = Kind {
     name: "judge",
     architectures: "amd64",
     packages: &[
         "busybox-static",
         "cloud-init",
+        "dnf",
         "rpm",
         "rpmlint",
         "shellcheck",
@@ -104,6 +105,7 @@ impl Debian {
         command
             .env_clear()
             .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+            .env("HOME", "/root")
             .env("LC_ALL", "C.UTF-8");
         command
     }

@@ -1,5 +1,6 @@
 //! A root file system of its own, with next to nothing in it, that packages are installed into.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -28,6 +29,15 @@ const FOLDERS: [&str; 13] = [
     "usr/share/man/man1",
     "usr/share/zsh/site-functions",
     "var/tmp",
+];
+
+/// What rpm and dnf keep for themselves.
+const BOOKS: [&str; 5] = [
+    "./etc/dnf",
+    "./var/cache",
+    "./var/lib/dnf",
+    "./var/lib/rpm",
+    "./var/log",
 ];
 
 /// What a Fedora has that the package asks for.
@@ -89,6 +99,21 @@ impl Root {
             .args(package))
     }
 
+    /// Runs dnf on this root.
+    pub(crate) fn dnf(&self, debian: &Debian, words: &[&str], package: Option<&Path>) -> anyhow::Result<String> {
+        let folder = package.and_then(Path::parent).unwrap_or(Path::new("/mnt"));
+        let shown = [(self.folder.path(), "/mnt/root"), (folder, "/mnt/packages")];
+        let name = package.and_then(Path::file_name).and_then(OsStr::to_str);
+        let name = name.map_or_else(String::new, |it| format!("/mnt/packages/{it}"));
+        // Debian's rpm keeps its books elsewhere.
+        let script = "echo '%_dbpath /var/lib/rpm' > ~/.rpmmacros; exec dnf --assumeyes --installroot=/mnt/root \
+            --releasever=44 --setopt=reposdir=/none --setopt=gpgcheck=0 \"$@\"";
+        let mut all = vec!["sh", "-ec", script, "sh"];
+        all.extend(words);
+        all.extend(package.is_some().then_some(name.as_str()));
+        run(&mut debian.command(&shown, &all))
+    }
+
     pub(crate) fn path(&self, inside: &str) -> PathBuf {
         self.folder.path().join(inside.trim_start_matches('/'))
     }
@@ -104,14 +129,12 @@ impl Root {
         said.lines().map(ToOwned::to_owned).collect()
     }
 
-    /// All that is there beside rpm's own books.
+    /// All that is there beside what rpm and dnf keep for themselves.
     pub(crate) fn content(&self) -> anyhow::Result<Vec<String>> {
-        let listed = run(Command::new("find")
-            .arg(".")
-            .args(["-path", "./var/lib/rpm", "-prune", "-o", "-print"])
-            .current_dir(self.folder.path()))?;
-        let mut content: Vec<_> = listed.lines().map(ToOwned::to_owned).collect();
-        content.sort();
-        Ok(content)
+        let listed = run(Command::new("find").arg(".").current_dir(self.folder.path()))?;
+        let content = listed
+            .lines()
+            .filter(|it| !BOOKS.iter().any(|books| it.starts_with(books)));
+        Ok(content.map(ToOwned::to_owned).collect())
     }
 }

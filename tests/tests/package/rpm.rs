@@ -51,21 +51,23 @@ fn make(variables: &[&str]) -> anyhow::Result<PathBuf> {
         .context("`make rpm` says nothing")
 }
 
-#[test]
-fn what_is_installed_can_be_upgraded_and_erased_and_leaves_nothing() {
-    let debian = debian().unwrap();
-    let root = Root::make(&debian).unwrap();
-    let before = root.content().unwrap();
-
-    root.rpm(&["--install"], Some(package().unwrap())).unwrap();
+/// What a package goes through, by these three steps.
+fn live(
+    root: &Root,
+    install: impl Fn(&Path) -> anyhow::Result<String>,
+    upgrade: impl Fn(&Path) -> anyhow::Result<String>,
+    erase: impl Fn() -> anyhow::Result<String>,
+) -> anyhow::Result<()> {
+    let before = root.content()?;
+    install(package()?)?;
     assert_eq!(root.told(), ["--no-reload preset dynk8s-agent.service"]);
-    assert_eq!(root.rpm(&["--verify", "dynk8s-agent"], None).unwrap(), "");
-    let version = run(Command::new(root.path("usr/bin/dynk8s-agent")).arg("version")).unwrap();
+    assert_eq!(root.rpm(&["--verify", "dynk8s-agent"], None)?, "");
+    let version = run(Command::new(root.path("usr/bin/dynk8s-agent")).arg("version"))?;
     assert_eq!(version, format!("dynk8s-agent {}\n", env!("CARGO_PKG_VERSION")));
 
-    root.rpm(&["--upgrade"], Some(later().unwrap())).unwrap();
+    upgrade(later()?)?;
     assert_eq!(root.told(), ["daemon-reload", "try-restart dynk8s-agent.service"]);
-    assert!(root.read(CONFIGURATION).unwrap().ends_with(ONE_LINE_MORE));
+    assert!(root.read(CONFIGURATION)?.ends_with(ONE_LINE_MORE));
 
     for made_by_the_agent in [
         "var/lib/dynk8s/i-1/claim-key",
@@ -73,17 +75,43 @@ fn what_is_installed_can_be_upgraded_and_erased_and_leaves_nothing() {
         "etc/dynk8s/resolv.conf",
     ] {
         let path = root.path(made_by_the_agent);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, "").unwrap();
+        fs::create_dir_all(path.parent().context("no folder")?)?;
+        fs::write(path, "")?;
     }
-    root.rpm(&["--erase", "dynk8s-agent"], None).unwrap();
+    erase()?;
     assert_eq!(
         root.told(),
         ["--no-reload disable --now dynk8s-agent.service", "daemon-reload"]
     );
-    let after = root.content().unwrap();
+    let after = root.content()?;
     let left: Vec<_> = after.iter().filter(|it| !before.contains(it)).collect();
     assert!(left.is_empty(), "{left:?}");
+    Ok(())
+}
+
+#[test]
+fn rpm_installs_upgrades_and_erases_it_and_nothing_is_left() {
+    let root = Root::make(&debian().unwrap()).unwrap();
+    live(
+        &root,
+        |package| root.rpm(&["--install"], Some(package)),
+        |package| root.rpm(&["--upgrade"], Some(package)),
+        || root.rpm(&["--erase", "dynk8s-agent"], None),
+    )
+    .unwrap();
+}
+
+#[test]
+fn dnf_installs_upgrades_and_removes_it_and_nothing_is_left() {
+    let debian = debian().unwrap();
+    let root = Root::make(&debian).unwrap();
+    live(
+        &root,
+        |package| root.dnf(&debian, &["install"], Some(package)),
+        |package| root.dnf(&debian, &["upgrade"], Some(package)),
+        || root.dnf(&debian, &["remove", "dynk8s-agent"], None),
+    )
+    .unwrap();
 }
 
 #[test]
