@@ -4,6 +4,7 @@
 #   make lint    formatting, clippy, licences and sources of dependencies, known vulnerabilities
 #   make agent   the agent as it is put into images: one static program
 #   make rpm     the package with the agent, for Fedora and its kin; TARGET=aarch64 builds for Graviton
+#   make aarch64        builds it for Graviton in a Debian, wherever this is, and runs the agent under qemu; a few minutes
 #   make reproducible   builds the package twice and compares; a few minutes
 
 CARGO ?= cargo
@@ -31,7 +32,7 @@ RPM_DEFINITIONS = workspace=$(CURDIR) workspace_version=$(VERSION) agent=$(AGENT
 REMAPPED = $(CURDIR)=/dynk8s $(BUILD)=/build $(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo \
 	$(shell rustc --print sysroot)/lib/rustlib/src/rust=/rustc/$(shell rustc --version --verbose | sed -n 's/^commit-hash: //p')
 
-.PHONY: agent demo test lint prepare deny reproducible rpm toolchain
+.PHONY: aarch64 agent demo test lint prepare deny reproducible rpm toolchain
 
 demo: toolchain
 	@$(CARGO) run --quiet --locked --package dynk8s-lab -- demo
@@ -56,6 +57,10 @@ rpm: agent $(LICENCES)
 	@rpmbuild -bb --quiet --target $(TARGET)-linux $(foreach it,$(RPM_DEFINITIONS),--define '$(subst =, ,$(it))') \
 		packaging/rpm/dynk8s-agent.spec
 	@echo $(PACKAGE)
+
+# Builds the package for aarch64 in a Debian that can, and runs what is in it under qemu.
+aarch64: toolchain
+	$(CARGO) test --locked --package dynk8s-lab --test aarch64
 
 # Builds the commit a second time, in a folder and with a cache of Cargo's of other names, and compares the packages.
 reproducible: rpm
