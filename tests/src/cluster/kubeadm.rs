@@ -16,6 +16,8 @@ use crate::programs::Programs;
 
 /// Below the root, where a path inside is the same for kubeadm.
 const CONFIGURATION: &str = "etc/kubernetes/kubeadm.conf";
+/// Where the images that the machine has say that they come from.
+const IMAGES: &str = "dynk8s.test";
 const DEADLINE: Duration = Duration::from_secs(90);
 
 /// kubeadm with a root of its own, so that it writes nowhere else and all paths in the cluster are those of a real one.
@@ -55,9 +57,14 @@ impl Kubeadm {
         tokio::try_join!(
             self.phase(&["upload-config", "kubelet"]),
             self.phase(&["bootstrap-token", "--skip-token-print"]),
-            self.phase(&["addon", "kube-proxy"]),
+            self.add_kube_proxy(),
         )?;
         Ok(())
+    }
+
+    /// The configuration that a join reads, and the pods.
+    pub(super) async fn add_kube_proxy(&self) -> anyhow::Result<()> {
+        self.phase(&["addon", "kube-proxy"]).await
     }
 
     async fn phase(&self, words: &[&str]) -> anyhow::Result<()> {
@@ -77,7 +84,7 @@ fn configuration(version: &str) -> String {
     documents(version).map(|document| document.to_string()).join("\n---\n")
 }
 
-fn documents(version: &str) -> [Value; 3] {
+fn documents(version: &str) -> [Value; 4] {
     [
         json!({
             "apiVersion": "kubeadm.k8s.io/v1beta4",
@@ -89,6 +96,7 @@ fn documents(version: &str) -> [Value; 3] {
             "apiVersion": "kubeadm.k8s.io/v1beta4",
             "kind": "ClusterConfiguration",
             "kubernetesVersion": version,
+            "imageRepository": IMAGES,
             "controlPlaneEndpoint": format!("{API_NAME}:{API_PORT}"),
             "networking": {"podSubnet": PODS, "serviceSubnet": SERVICES},
             "apiServer": {"certSANs": [API_NAME, API_ADDRESS, "127.0.0.1"]},
@@ -98,6 +106,12 @@ fn documents(version: &str) -> [Value; 3] {
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",
             "cgroupDriver": "systemd",
+        }),
+        json!({
+            "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+            "kind": "KubeProxyConfiguration",
+            // What the image of its container has the programs for.
+            "mode": "nftables",
         }),
     ]
 }
@@ -119,7 +133,7 @@ mod tests {
 
     #[test]
     fn the_nodes_are_told_the_name() {
-        let [_, cluster, _] = documents("v1.37.2");
+        let [_, cluster, ..] = documents("v1.37.2");
         assert_eq!(cluster["controlPlaneEndpoint"], "api.onprem.example:6443");
         assert_eq!(cluster["kubernetesVersion"], "v1.37.2");
     }

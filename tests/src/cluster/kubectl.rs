@@ -44,7 +44,7 @@ impl ControlPlane {
         Ok(kubeconfig::with_token(server, &self.authority()?, token))
     }
 
-    async fn kubectl_with(&self, arguments: &[&str], input: &[u8]) -> anyhow::Result<String> {
+    pub(super) async fn kubectl_with(&self, arguments: &[&str], input: &[u8]) -> anyhow::Result<String> {
         let mut command = Command::new(&self.programs.kubectl);
         command.args(arguments).env("KUBECONFIG", &self.admin);
         // What kubectl learns of the API is kept with the cluster that it learnt it from.

@@ -8,6 +8,7 @@ mod kubeadm;
 mod kubeconfig;
 mod kubectl;
 mod manifests;
+mod pods;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -88,7 +89,7 @@ impl ControlPlane {
         control_plane.wait_until_ready().await?;
         kubeadm.furnish().await?;
         control_plane.remove_first_token().await?;
-        control_plane.remove_kube_proxy_pods().await?;
+        control_plane.remove_kube_proxy().await?;
         control_plane.check()?;
         Ok(control_plane)
     }
@@ -134,13 +135,6 @@ impl ControlPlane {
     async fn remove_first_token(&self) -> anyhow::Result<()> {
         let tokens = "--field-selector=type=bootstrap.kubernetes.io/token";
         self.kubectl(&["delete", "secret", "-n", "kube-system", tokens]).await?;
-        Ok(())
-    }
-
-    /// Of the kube-proxy add-on only what a join reads stays: its pods would need an image registry.
-    async fn remove_kube_proxy_pods(&self) -> anyhow::Result<()> {
-        self.kubectl(&["delete", "daemonset", "-n", "kube-system", "kube-proxy"])
-            .await?;
         Ok(())
     }
 }

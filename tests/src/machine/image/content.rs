@@ -21,7 +21,8 @@ macro_rules! embedded {
     };
 }
 
-const FILES: [Embedded; 12] = embedded![
+const FILES: [Embedded; 13] = embedded![
+    "/boot/images.sh" 0o644,
     "/boot/init" 0o755,
     "/boot/setup.sh" 0o644,
     "/etc/cni/net.d/10-bridge.conflist" 0o644,
@@ -41,10 +42,15 @@ pub(super) fn files(programs: &Programs) -> anyhow::Result<Vec<File>> {
     let mut files = FILES
         .map(|(path, mode, content)| File::new(path, mode, content))
         .to_vec();
-    for program in [&programs.kubelet, &programs.kubeadm] {
+    let programs = [
+        (&programs.kubelet, "/usr/bin/kubelet"),
+        (&programs.kubeadm, "/usr/bin/kubeadm"),
+        // It goes on into the image of a container.
+        (&programs.kube_proxy, "/boot/kube-proxy"),
+    ];
+    for (program, path) in programs {
         let content = std::fs::read(program).with_context(|| format!("failed to read `{}`", program.display()))?;
-        let name = program.file_name().context("failed to find the name of a program")?;
-        files.push(File::new(std::path::Path::new("/usr/bin").join(name), 0o755, content));
+        files.push(File::new(path, 0o755, content));
     }
     Ok(files)
 }
