@@ -54,7 +54,6 @@ source "amazon-ebs" "fedora" {
   ssh_username  = "fedora"
   ebs_optimized = true
   encrypt_boot  = true
-  imds_support  = "v2.0"
 
   metadata_options {
     http_endpoint               = "enabled"
