@@ -148,6 +148,8 @@ fn miss(
     }
     if missing.len() > FEW && missing.len() * SHARE > asked.len() {
         verdict.gone.clear();
+        // An answer that is not believed is no evidence later either.
+        missed.clear();
         verdict.alarm = Some(format!(
             "EC2 knows nothing of {} of {} instances at once, so nothing is freed; look at the credentials and the regions of \
              the node groups, or release the Workers with `dynk8s-provisioner workers release`",

@@ -139,6 +139,24 @@ fn if_many_vanish_at_once_nothing_is_freed(count: usize, lost: usize, freed: boo
 }
 
 #[test]
+fn what_was_missed_in_an_answer_that_is_not_believed_does_not_count() {
+    let mut scene = Scene::of(10);
+    let all = scene.found.clone();
+    scene.lose(1..=10);
+    for _ in 0..3 {
+        assert!(scene.pass().alarm.is_some());
+    }
+    scene.found = all;
+    scene.lose([1]);
+    let first = scene.pass();
+    assert!(
+        first.gone.is_empty() && first.alarm.is_none(),
+        "the first time: {first:?}"
+    );
+    assert_eq!(scene.pass().gone, [(name(1), Gone::Vanished)], "the second time");
+}
+
+#[test]
 fn what_is_terminated_waits_too_while_too_many_have_vanished() {
     let mut scene = Scene::of(10);
     scene.found.get_mut(&name(1)).unwrap().state = State::Terminated;
