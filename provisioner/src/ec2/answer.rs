@@ -34,6 +34,15 @@ pub(super) struct Page<T> {
     pub(super) next: Option<String>,
 }
 
+impl<T> Page<T> {
+    /// The last page has no token, or an empty one. One that cannot be read is no end: what comes after it would be missing.
+    fn of(items: Vec<T>, parent: Element<'_, '_>, token: &str) -> Option<Self> {
+        let next = parent.text_or_empty(token)?;
+        let next = (!next.is_empty()).then_some(next);
+        Some(Self { items, next })
+    }
+}
+
 /// A tag of an Auto Scaling group: the group, the key, the value.
 pub(super) type GroupTag = (String, String, String);
 
@@ -48,15 +57,14 @@ pub(super) fn instances(body: &[u8]) -> Option<Page<Instance>> {
                 items.push(instance(item, &account)?);
             }
         }
-        let next = next(root, "nextToken");
-        Some(Page { items, next })
+        Page::of(items, root, "nextToken")
     })
 }
 
 fn instance(item: Element<'_, '_>, account: &str) -> Option<Instance> {
     let mut tags = BTreeMap::new();
-    if let Some(set) = item.child("tagSet") {
-        for tag in set.children("item") {
+    if item.has("tagSet") {
+        for tag in item.child("tagSet")?.children("item") {
             tags.insert(tag.text("key")?, tag.text("value")?);
         }
     }
@@ -78,18 +86,9 @@ pub(super) fn group_tags(body: &[u8]) -> Option<Page<GroupTag>> {
             .named("DescribeTagsResponse")?
             .child("DescribeTagsResult")?;
         let tags = result.child("Tags")?;
-        let tag = |it: Element<'_, '_>| {
-            Some((
-                it.text("ResourceId")?,
-                it.text("Key")?,
-                it.text("Value").unwrap_or_default(),
-            ))
-        };
+        let tag = |it: Element<'_, '_>| Some((it.text("ResourceId")?, it.text("Key")?, it.text_or_empty("Value")?));
         let items: Option<Vec<GroupTag>> = tags.children("member").map(tag).collect();
-        Some(Page {
-            items: items?,
-            next: next(result, "NextToken"),
-        })
+        Page::of(items?, result, "NextToken")
     })
 }
 
@@ -105,10 +104,7 @@ pub(super) fn maxima(body: &[u8]) -> Option<Page<(String, usize)>> {
             .children("member")
             .map(group)
             .collect();
-        Some(Page {
-            items: items?,
-            next: next(result, "NextToken"),
-        })
+        Page::of(items?, result, "NextToken")
     })
 }
 
@@ -141,15 +137,6 @@ pub(super) fn error_code(body: &[u8]) -> Option<String> {
         let plain = code.len() <= 64 && code.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'.');
         plain.then(|| code.to_owned())
     })
-}
-
-/// Where the next page begins. The last one has no token, or an empty one.
-fn next(parent: Element<'_, '_>, name: &str) -> Option<String> {
-    let token = parent
-        .children(name)
-        .filter_map(|it| it.node.text())
-        .find(|it| !it.is_empty());
-    token.map(str::to_owned)
 }
 
 fn read<T>(body: &[u8], find: impl FnOnce(Node<'_, '_>) -> Option<T>) -> Option<T> {
@@ -187,6 +174,19 @@ impl<'a, 'input> Element<'a, 'input> {
         let mut children = self.children(name);
         let child = children.next()?;
         children.next().is_none().then_some(child)
+    }
+
+    fn has(self, name: &str) -> bool {
+        self.children(name).next().is_some()
+    }
+
+    /// The text of a child that need not be there.
+    fn text_or_empty(self, name: &str) -> Option<String> {
+        if self.has(name) {
+            self.text(name)
+        } else {
+            Some(String::new())
+        }
     }
 
     fn text(self, name: &str) -> Option<String> {
@@ -243,6 +243,9 @@ mod tests {
     #[test_case("<instanceId>i-0123456789abcdef0</instanceId>", ""; "no id")]
     #[test_case("<instanceId>i-0123456789abcdef0</instanceId>", "<instanceId>i-1</instanceId><instanceId>i-2</instanceId>"; "two ids")]
     #[test_case("<instanceId>i-0123456789abcdef0</instanceId>", "<instanceId>i-0123<x/>456789abcdef0</instanceId>"; "an element in a text")]
+    #[test_case("</nextToken>", "<x/></nextToken>"; "a next page that cannot be read")]
+    #[test_case("<nextToken>", "<nextToken/><nextToken>"; "two next pages")]
+    #[test_case("<tagSet>", "<tagSet/><tagSet>"; "two sets of tags")]
     #[test_case("<DescribeInstancesResponse ", "<!DOCTYPE x [<!ENTITY e '1'>]><DescribeInstancesResponse "; "a document type")]
     fn refuses(right: &str, wrong: &str) {
         assert!(INSTANCES.contains(right));
@@ -257,6 +260,21 @@ mod tests {
         assert_eq!(page.items, [of(label, "true"), of("empty", "")]);
         assert_eq!(page.next, None);
         assert_eq!(group_tags(INSTANCES.as_bytes()), None);
+    }
+
+    #[test_case("</DescribeTagsResponse>", ""; "cut off")]
+    #[test_case("doc/2011-01-01", "doc/2010-08-01"; "another version")]
+    #[test_case("<Tags>", "<Tags/><Tags>"; "two lists")]
+    #[test_case("<ResourceId>burst</ResourceId>", ""; "nobody's tag")]
+    #[test_case("<Key>empty</Key>", ""; "no key")]
+    #[test_case("<Key>empty</Key>", "<Key>one</Key><Key>other</Key>"; "two keys")]
+    #[test_case("<Value>true</Value>", "<Value>true</Value><Value>false</Value>"; "two values")]
+    #[test_case("<Value>true</Value>", "<Value><x/>true</Value>"; "an element in a value")]
+    #[test_case("</Tags>", "</Tags><NextToken><x/>t</NextToken>"; "a next page that cannot be read")]
+    #[test_case("<DescribeTagsResponse ", "<!DOCTYPE x [<!ENTITY e '1'>]><DescribeTagsResponse "; "a document type")]
+    fn refuses_tags(right: &str, wrong: &str) {
+        assert!(TAGS.contains(right));
+        assert_eq!(group_tags(TAGS.replace(right, wrong).as_bytes()), None);
     }
 
     #[test]
