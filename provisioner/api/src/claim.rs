@@ -113,6 +113,7 @@ pub enum TaintEffect {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
     use test_case::test_case;
 
     use super::{ClaimAnswer, ClaimRequest};
@@ -155,6 +156,38 @@ mod tests {
         let mut request: serde_json::Value = serde_json::from_str(REQUEST_0_2).unwrap();
         request["futureField"] = serde_json::json!(1);
         assert!(serde_json::from_value::<ClaimRequest>(request).is_err());
+    }
+
+    #[test_case("", json!([]); "a list for an object")]
+    #[test_case("/nonce", json!(null); "no nonce")]
+    #[test_case("/nonce", json!("AAAA"); "a short nonce")]
+    #[test_case("/nonce", json!("A".repeat(4096)); "a long nonce")]
+    #[test_case("/kubeletKey", json!(""); "an empty hash")]
+    #[test_case("/kubeletKey", json!("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"); "a hash without its padding")]
+    #[test_case("/kubeletKey", json!("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB="); "bits that stand for nothing")]
+    #[test_case("/kubeletKey", json!("____________________________________________"); "another alphabet")]
+    #[test_case("/sts", json!(null); "no proof")]
+    #[test_case("/sts/signature", json!(1); "a number for a text")]
+    #[test_case("/sts", json!({ "region": "eu-central-1" }); "half a proof")]
+    #[test_case("/sts", json!({ "region": "r", "date": "d", "accessKeyId": "a", "signature": "s", "sessionToken": "t",
+        "url": "https://evil.example/" }); "a proof that names its judge")]
+    #[test_case("/document", json!({}); "an object for a text")]
+    #[test_case("/kubeletVersion", json!(1.37); "a number for a version")]
+    #[test_case("/reset", json!(-1); "a negative generation")]
+    #[test_case("/reset", json!(1.5); "half a generation")]
+    #[test_case("/reset", json!(4_294_967_296_u64); "a generation beyond all")]
+    fn refuses(pointer: &str, value: Value) {
+        let mut request: Value = serde_json::from_str(REQUEST_0_2).unwrap();
+        *request.pointer_mut(pointer).unwrap() = value;
+        assert!(serde_json::from_str::<ClaimRequest>(&request.to_string()).is_err());
+    }
+
+    #[test_case(&REQUEST_0_2.replacen('{', "{\"nonce\": \"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\",", 1); "a field that stands twice")]
+    #[test_case(&format!("{REQUEST_0_2}{{}}"); "something behind")]
+    #[test_case(REQUEST_0_2.trim_end().trim_end_matches('}'); "cut off")]
+    #[test_case(&"[".repeat(60_000); "what has no ground")]
+    fn refuses_the_text(text: &str) {
+        assert!(serde_json::from_str::<ClaimRequest>(text).is_err());
     }
 
     #[test]

@@ -142,6 +142,27 @@ mod tests {
         assert_eq!(settings(&[(tag, "x")]), settings(&[]));
     }
 
+    #[test_case("label/node-role.kubernetes.io/control-plane", "")]
+    #[test_case("label/node-role.kubernetes.io/master", "")]
+    #[test_case("label/kubernetes.io/hostname", "another"; "the name of another node")]
+    #[test_case("taint/startup-taint.cluster-autoscaler.kubernetes.io/dynk8s", "true:NoSchedule"; "our own taint")]
+    #[test_case("taint/node.kubernetes.io/not-ready", ":NoExecute"; "a taint that Kubernetes lifts")]
+    fn no_tag_says_what_the_file_may_not_say(tag: &str, value: &str) {
+        let mut config: Config = toml::from_str(include_str!("../../testdata/groups.toml")).unwrap();
+        let group = &mut config.node_groups[0];
+        let (_, name) = tag.split_once('/').unwrap();
+        let (domain, _) = name.split_once('/').unwrap();
+        group.from_tags = vec![format!("{domain}/")];
+        let mut described = described();
+        described.template = [(tag.to_owned(), value.to_owned())].into();
+        let found = Settings::of(group, Some(&described));
+        assert_eq!(found.refused.len(), 1, "{found:?}");
+        assert_eq!(
+            (found.labels, found.taints),
+            (group.labels.clone(), group.taints.clone())
+        );
+    }
+
     #[test]
     fn the_group_has_the_last_word() {
         let found = settings(&[

@@ -219,6 +219,12 @@ mod tests {
     #[test_case(NOTIFICATION, r#""Type": 1"#; "a number for a text")]
     #[test_case(NOTIFICATION, r#""MessageId": null"#; "a field that is null")]
     #[test_case(NOTIFICATION, r#""Timestamp": "yesterday""#; "no time")]
+    #[test_case(NOTIFICATION, r#""Message": {"source": "aws.ec2"}"#; "an object for a text")]
+    #[test_case(NOTIFICATION, r#""Subject": 1"#; "a number for a subject")]
+    #[test_case(NOTIFICATION, r#""SignatureVersion": 2"#; "a number for a version")]
+    #[test_case(NOTIFICATION, r#""Signature": null"#; "no signature")]
+    #[test_case(NOTIFICATION, r#""SigningCertURL": null"#; "no certificate")]
+    #[test_case(NOTIFICATION, r#""TopicArn": ["t"]"#; "a list for a topic")]
     #[test_case(CONFIRMATION, r#""Token": """#; "an empty token")]
     #[test_case(CONFIRMATION, r#""Token": null"#; "no token")]
     #[test_case(CONFIRMATION, r#""SubscribeURL": null"#; "no url")]
@@ -229,6 +235,21 @@ mod tests {
             json.to_string()
         });
         assert!(matches!(Message::parse(text.as_bytes()), Err(Refusal::Malformed(_))));
+    }
+
+    #[test_case(NOTIFICATION, "MessageId")]
+    #[test_case(NOTIFICATION, "TopicArn")]
+    #[test_case(NOTIFICATION, "Signature")]
+    #[test_case(NOTIFICATION, "SigningCertURL")]
+    #[test_case(CONFIRMATION, "Token")]
+    fn refuses_too_long(base: &str, field: &str) {
+        let with = |length: usize| {
+            let mut json: serde_json::Value = serde_json::from_str(base).unwrap();
+            json[field] = "x".repeat(length).into();
+            Message::parse(json.to_string().as_bytes())
+        };
+        assert!(with(super::MAX_TEXT).is_ok());
+        assert!(matches!(with(super::MAX_TEXT + 1), Err(Refusal::Malformed(_))));
     }
 
     #[test]
