@@ -9,6 +9,7 @@ pub mod claim;
 pub mod cli;
 pub mod commands;
 pub mod config;
+pub mod document;
 pub mod ec2;
 pub mod fetch;
 pub mod http;

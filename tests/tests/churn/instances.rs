@@ -56,8 +56,9 @@ impl Instances {
     pub(crate) async fn fill_the_pool(&self) -> anyhow::Result<()> {
         for number in 1..=KEYS {
             let document = format!(
-                "[Interface]\nPrivateKey = {}\nAddress = {}/32\n\
-                 [Peer]\nPublicKey = AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n",
+                "[Interface]\nPrivateKey = {}\nAddress = {}/32\nDNS = 192.168.10.1\n\
+                 [Peer]\nPublicKey = AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n\
+                 Endpoint = vpn.onprem.example:51820\nAllowedIPs = 192.168.10.0/24\n",
                 BASE64_STANDARD.encode([number; 32]),
                 address(&key_name(number))
             );

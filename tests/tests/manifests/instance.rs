@@ -88,8 +88,9 @@ pub(crate) fn absent(stage: &Stage) -> anyhow::Result<()> {
 /// A key, and what `serve` would record of an instance that claims.
 pub(crate) fn claim(stage: &Stage, kubelet_key: &KeyPair) -> anyhow::Result<()> {
     let document = format!(
-        "[Interface]\nPrivateKey = AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEA=\nAddress = {ADDRESS}/32\n\
-         [Peer]\nPublicKey = AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n"
+        "[Interface]\nPrivateKey = AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEA=\nAddress = {ADDRESS}/32\nDNS = 192.168.10.1\n\
+         [Peer]\nPublicKey = AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n\
+         Endpoint = vpn.onprem.example:51820\nAllowedIPs = 192.168.10.0/24\n"
     );
     let key = json!({
         "apiVersion": "v1",

@@ -5,7 +5,6 @@ use dynk8s_api::wireguard::Document;
 
 use super::create::{NewKey, create, refused};
 use super::decide::addresses::choose;
-use super::decide::document::{refusals, warnings};
 use super::decide::import::is_label;
 use super::draw;
 use super::render::{self, Gateway};
@@ -13,6 +12,7 @@ use crate::cli::keys::Generate;
 use crate::commands::cluster::Cluster;
 use crate::commands::failure::Failure;
 use crate::commands::terminal::Console;
+use crate::document::{refusals, warnings};
 
 pub(super) async fn generate(arguments: Generate, console: &mut Console) -> Result<(), Failure> {
     let cluster = Cluster::find(&arguments.access).await?;

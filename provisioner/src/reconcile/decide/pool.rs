@@ -21,6 +21,8 @@ pub(crate) struct Key {
     pub(crate) addresses: Vec<IpAddr>,
     /// The beginning of its document's hash.
     pub(crate) fingerprint: String,
+    /// Whether a node could use its document.
+    pub(crate) usable: bool,
     /// Another key Secret with the same private key or one of the addresses.
     pub(crate) double: Option<String>,
     /// A Node that shows one of the addresses.
@@ -131,6 +133,7 @@ impl Key {
         Some(Self {
             resource_version: secret.metadata.resource_version.clone()?,
             fingerprint: facts.map(|it| it.fingerprint.clone()).unwrap_or_default(),
+            usable: facts.is_some_and(|it| it.usable),
             double: documents.double_of(&name).map(str::to_owned),
             shown_by: shown_by(&addresses, nodes).map(str::to_owned),
             addresses,
@@ -143,7 +146,7 @@ impl Key {
     fn is_usable_by(&self, instance: &str) -> bool {
         let is_second = self.double.as_ref().is_some_and(|it| *it < self.name);
         let is_shown = self.shown_by.as_ref().is_some_and(|it| it != instance);
-        !self.addresses.is_empty() && !is_shown && !is_second
+        self.usable && !is_shown && !is_second
     }
 }
 

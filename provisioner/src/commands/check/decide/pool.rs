@@ -2,9 +2,9 @@
 
 use super::Finding;
 use crate::commands::check::facts::{Facts, Seen};
-use crate::commands::keys::decide::document;
 use crate::commands::keys::decide::inventory::{Entry, State};
 use crate::config::{Config, NodeGroup};
+use crate::document;
 
 /// Each document as the agent's own parser reads it.
 pub(crate) fn documents(pool: &Seen<Vec<Entry>>) -> Vec<Finding> {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use dynk8s_api::Secret;
 use dynk8s_api::wireguard::Document;
 
-use super::document;
 use super::inventory::Entry;
+use crate::document;
 
 /// A file as it was read.
 #[derive(Clone, Debug)]

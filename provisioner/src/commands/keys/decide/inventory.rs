@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Secret};
 use serde::Serialize;
 
-use super::document;
+use crate::document;
 use crate::names::{INSTANCE_LABEL, KEY_FIELD, QUARANTINE_LABEL, RETIRED_LABEL};
 use crate::reconcile::internal_addresses;
 use crate::store;

@@ -7,6 +7,7 @@ use dynk8s_api::wireguard::Document;
 use k8s_openapi::api::core::v1::Secret;
 use ring::digest::{SHA256, digest};
 
+use crate::document::refusals;
 use crate::names::KEY_FIELD;
 
 /// What is kept of a document.
@@ -16,6 +17,8 @@ pub(crate) struct Facts {
     pub(crate) addresses: Vec<IpAddr>,
     /// The beginning of the document's hash, in hexadecimal digits.
     pub(crate) fingerprint: String,
+    /// Whether a node could use it.
+    pub(crate) usable: bool,
     /// A hash of the private key.
     key: Vec<u8>,
 }
@@ -76,6 +79,7 @@ impl Facts {
         let interface = &document.interface;
         Self {
             addresses: interface.addresses.iter().map(ipnet::IpNet::addr).collect(),
+            usable: refusals(&document).is_empty(),
             fingerprint: beginning(digest(&SHA256, &bytes.0).as_ref()),
             key: digest(&SHA256, interface.private_key.expose().as_bytes())
                 .as_ref()

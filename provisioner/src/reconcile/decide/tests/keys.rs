@@ -8,7 +8,7 @@ use super::fixture::{ONE, TWO, is_labelled, joining, reason, settle, status, wor
 use super::scene::{address, key_name};
 use super::world::{World, config};
 use crate::config::Selector;
-use crate::names::INSTANCE_LABEL;
+use crate::names::{INSTANCE_LABEL, KEY_FIELD};
 use crate::reconcile::decide::{Action, Case, Keys, decide};
 use crate::worker::{Phase, State};
 
@@ -77,6 +77,22 @@ fn a_key_with_the_instance_on_its_label_is_adopted() {
     world.claim(ONE, "kubelet key", None);
     settle(&mut world, ONE);
     assert!(is_labelled(&world, 1, "") && is_labelled(&world, 2, ONE));
+    assert_eq!(status(&world, ONE).key, Some(key_name(2)));
+}
+
+#[test_case("DNS = 192.168.10.1\n"; "no name server")]
+#[test_case("Endpoint = vpn.onprem.example:51820\n"; "nowhere to call")]
+fn a_key_that_no_node_could_use_is_left_alone(missing: &str) {
+    let mut world = world(2);
+    let version = world.next_version();
+    let first = world.keys.get_mut(&key_name(1)).unwrap();
+    first.metadata.resource_version = Some(version);
+    let document = first.data.as_mut().unwrap().get_mut(KEY_FIELD).unwrap();
+    let text = String::from_utf8(document.0.clone()).unwrap();
+    assert!(text.contains(missing), "{text}");
+    document.0 = text.replace(missing, "").into_bytes();
+    world.claim(ONE, "kubelet key", None);
+    settle(&mut world, ONE);
     assert_eq!(status(&world, ONE).key, Some(key_name(2)));
 }
 

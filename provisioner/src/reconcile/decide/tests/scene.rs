@@ -15,8 +15,9 @@ impl World {
     /// Puts a key into the pool; it holds the tunnel address of its number.
     pub(super) fn add_key(&mut self, number: u8) {
         let text = format!(
-            "[Interface]\nPrivateKey = {}\nAddress = {}/32\n\
-             [Peer]\nPublicKey = AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n",
+            "[Interface]\nPrivateKey = {}\nAddress = {}/32\nDNS = 192.168.10.1\n\
+             [Peer]\nPublicKey = AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n\
+             Endpoint = vpn.onprem.example:51820\nAllowedIPs = 192.168.10.0/24\n",
             BASE64_STANDARD.encode([number; 32]),
             address(number)
         );

@@ -165,6 +165,7 @@ fn plan(change: impl FnOnce(&mut WorkerStatus, &mut Observed)) -> Vec<Action> {
         resource_version: "1".to_owned(),
         addresses: vec![],
         fingerprint: String::new(),
+        usable: true,
         double: None,
         shown_by: None,
     });
