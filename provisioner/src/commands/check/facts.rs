@@ -31,8 +31,8 @@ pub(crate) struct Facts {
     /// How many instances may run at once, as far as anybody said.
     pub(crate) most_instances: Option<usize>,
     pub(crate) networks: Seen<Networks>,
-    /// The API server at the address that nodes are told.
-    pub(crate) server: Option<Probe>,
+    /// The API server at the address that nodes are told; none without a configuration that tells it.
+    pub(crate) server: Option<Seen<Probe>>,
     /// STS, by region.
     pub(crate) sts: BTreeMap<String, Probe>,
     /// The public URL, if one was named.

@@ -52,7 +52,7 @@ pub(super) async fn gather(cluster: &Cluster, arguments: &Check, shipped: &Shipp
         most_instances: arguments.max,
         networks: seen(networks(cluster).await),
         server: match &config {
-            Ok(config) => Some(server(cluster, config).await),
+            Ok(config) => Some(seen(server(cluster, config).await)),
             Err(_) => None,
         },
         sts: sts(config.as_ref().ok()).await,
@@ -148,15 +148,13 @@ async fn networks(cluster: &Cluster) -> anyhow::Result<Networks> {
     Ok(networks)
 }
 
-async fn server(cluster: &Cluster, config: &Config) -> Probe {
-    let store = Store::new(cluster.client.clone(), &cluster.namespace);
-    match store.cluster_ca().await {
-        Ok(authority) => probe::server(&config.cluster.server, &authority).await,
-        Err(error) => Probe::Unreachable(format!(
-            "{:#}",
-            anyhow::Error::new(error).context("failed to get the cluster's CA from the ConfigMap `kube-root-ca.crt`")
-        )),
-    }
+async fn server(cluster: &Cluster, config: &Config) -> anyhow::Result<Probe> {
+    let namespace = &cluster.namespace;
+    let authority = Store::new(cluster.client.clone(), namespace).cluster_ca().await;
+    let authority = authority.with_context(|| {
+        format!("failed to read the cluster's CA, which takes the right to get the ConfigMap `kube-root-ca.crt` in `{namespace}`")
+    })?;
+    Ok(probe::server(&config.cluster.server, &authority).await)
 }
 
 async fn sts(config: Option<&Config>) -> BTreeMap<String, Probe> {

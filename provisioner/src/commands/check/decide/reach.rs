@@ -1,10 +1,14 @@
 //! Whether what must be reached can be reached, and what must not be cannot.
 
 use super::Finding;
-use crate::commands::check::facts::{Probe, Public};
+use crate::commands::check::facts::{Probe, Public, Seen};
 
-pub(crate) fn server(probe: &Probe) -> Finding {
+pub(crate) fn server(probe: &Seen<Probe>) -> Finding {
     const CHECK: &str = "api server";
+    let probe = match probe {
+        Ok(probe) => probe,
+        Err(why) => return Finding::unseen(CHECK, why),
+    };
     match probe {
         Probe::Answers => Finding::ok(
             CHECK,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use test_case::test_case;
 
 use super::{Finding, Outcome, cluster, network, pool, reach, rights, tags};
-use crate::commands::check::facts::{Networks, Probe, Public};
+use crate::commands::check::facts::{Networks, Probe, Public, Seen};
 use crate::commands::check::shipped::Shipped;
 use crate::commands::keys::decide::inventory::inventory;
 use crate::config::Config;
@@ -150,10 +150,11 @@ fn networks_do_not_overlap(document: &str, server: &str, expected: Outcome) {
     assert_eq!(worst(&findings), Some(expected), "{findings:?}");
 }
 
-#[test_case(&Probe::Answers, Outcome::Ok)]
-#[test_case(&Probe::Untrusted("unknown issuer".to_owned()), Outcome::Failed)]
-#[test_case(&Probe::Unreachable("timed out".to_owned()), Outcome::Warning)]
-fn the_api_server_is_who_it_says(probe: &Probe, expected: Outcome) {
+#[test_case(&Ok(Probe::Answers), Outcome::Ok; "it is")]
+#[test_case(&Ok(Probe::Untrusted("unknown issuer".to_owned())), Outcome::Failed; "somebody else")]
+#[test_case(&Ok(Probe::Unreachable("timed out".to_owned())), Outcome::Warning; "out of reach")]
+#[test_case(&Err("forbidden".to_owned()), Outcome::Failed; "nobody may know its CA")]
+fn the_api_server_is_who_it_says(probe: &Seen<Probe>, expected: Outcome) {
     assert_eq!(reach::server(probe).outcome, expected);
 }
 
