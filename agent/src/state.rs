@@ -1,5 +1,7 @@
 //! What outlives a reboot: `/var/lib/dynk8s/<instance id>`, so that an image made from a booted machine starts clean.
 
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -15,6 +17,16 @@ pub(crate) const BASE: &str = "/var/lib/dynk8s";
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     folder: PathBuf,
+}
+
+/// The instances that this disk was or is, by their folders.
+pub(crate) fn instances(base: &Path) -> anyhow::Result<Vec<InstanceId>> {
+    let entries = match fs::read_dir(base) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.with_context(|| format!("failed to list `{}`", base.display()))?,
+    };
+    let names = entries.flatten().filter_map(|it| it.file_name().into_string().ok());
+    Ok(names.filter_map(|it| it.parse().ok()).collect())
 }
 
 /// What a node that has joined needs to be brought back after a reboot.
@@ -46,6 +58,11 @@ impl State {
         self.folder.join("kubelet.key")
     }
 
+    /// What the host's names were before the agent changed them.
+    pub(crate) fn names(&self) -> PathBuf {
+        self.folder.join("names.json")
+    }
+
     /// Keeps what was handed out, except the token, which is good for one join.
     pub(crate) fn keep(&self, answer: &ClaimAnswer) -> anyhow::Result<()> {
         let cluster = serde_json::to_vec(&answer.cluster).context("failed to write the cluster down")?;
@@ -71,8 +88,10 @@ impl State {
         }))
     }
 
-    /// Notes that what the last claim brought has been reset, before the next one asks for more.
+    /// Notes that what the last claim brought has been reset, before the next one asks for more. A kubelet's credentials
+    /// that are found from now on come from no join that succeeded.
     pub(crate) fn note_reset(&self) -> anyhow::Result<()> {
+        files::remove(&self.joined())?;
         match files::read(&self.generation())? {
             Some(generation) => files::write(&self.reset(), generation.as_bytes(), files::PRIVATE),
             None => Ok(()),
@@ -122,7 +141,7 @@ impl State {
 mod tests {
     use dynk8s_api::claim::{ClaimAnswer, Cluster, NodeSettings};
 
-    use super::State;
+    use super::{State, instances};
 
     #[test]
     fn keeps_what_a_reboot_needs_and_no_token() {
@@ -152,7 +171,9 @@ mod tests {
         }
 
         assert_eq!(state.spent().unwrap(), None);
+        state.note_joined().unwrap();
         state.note_reset().unwrap();
+        assert!(!state.has_joined());
         assert_eq!(state.spent().unwrap(), Some(3));
         answer.generation = 4;
         state.keep(&answer).unwrap();
@@ -166,5 +187,8 @@ mod tests {
         let two = State::open(base.path(), &"i-0123abce".parse().unwrap()).unwrap();
         one.note_joined().unwrap();
         assert!(one.has_joined() && !two.has_joined());
+        std::fs::create_dir(base.path().join("lost+found")).unwrap();
+        assert_eq!(instances(base.path()).unwrap().len(), 2);
+        assert!(instances(&base.path().join("absent")).unwrap().is_empty());
     }
 }

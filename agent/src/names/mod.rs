@@ -1,10 +1,12 @@
 //! The fourth step: only the on-premises resolvers remain, for the host and for what the kubelet hands to pods. The way is
 //! proven before the switch and read back after it, and at no moment is there no server at all.
 
+mod before;
 mod plan;
 mod prove;
 mod render;
 mod resolved;
+mod undo;
 
 use std::fs;
 use std::net::IpAddr;
@@ -19,12 +21,15 @@ use tracing::{info, warn};
 use zbus::Connection;
 
 use crate::host::files;
+use crate::state;
 use crate::timeline::Recorder;
 use crate::tunnel::Tunnel;
 use crate::uplink::nameservers;
 
 pub(crate) use prove::proven;
+pub(crate) use undo::undo;
 
+use before::Changed;
 use plan::{Etc, Found, RESOLVED_FILES, Way};
 
 /// The kubelet's resolver file: our own, so that no manager of the host's can touch it.
@@ -72,6 +77,11 @@ pub(crate) fn check(dns: &[IpAddr]) -> anyhow::Result<()> {
 pub(crate) async fn set(tunnel: &Tunnel, id: &InstanceId) -> anyhow::Result<Names> {
     let servers = render::first_servers(&tunnel.dns);
     let text = render::resolv_conf(servers, &tunnel.search);
+    let changed = Changed {
+        resolv_conf: Path::new(HOST_FILE),
+        hosts: Path::new(HOSTS_FILE),
+    };
+    changed.note(Path::new(state::BASE), id)?;
     files::public_folder(Path::new("/etc/dynk8s"))?;
     files::write_if_changed(Path::new(KUBELET_FILE), text.as_bytes(), files::PUBLIC)?;
     let bus = resolved::bus().await;

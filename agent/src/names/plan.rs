@@ -66,10 +66,14 @@ pub(super) fn way(found: &Found) -> Result<Way, Unknown> {
     }
 }
 
+/// Where systemd-networkd looks for drop-ins that the next boot forgets, and the name of ours.
+pub(super) const DROP_INS: &str = "/run/systemd/network";
+pub(super) const DROP_IN: &str = "90-dynk8s.conf";
+
 /// Where the drop-in for a network file goes: below /run, so that the next boot can resolve the endpoint again.
 pub(super) fn drop_in(network_file: &Path) -> PathBuf {
     let name = network_file.file_name().unwrap_or_default().to_string_lossy();
-    PathBuf::from(format!("/run/systemd/network/{name}.d/90-dynk8s.conf"))
+    PathBuf::from(format!("{DROP_INS}/{name}.d/{DROP_IN}"))
 }
 
 /// The file that systemd-networkd's notes on a link name.

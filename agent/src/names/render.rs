@@ -5,7 +5,7 @@ use std::net::IpAddr;
 /// glibc reads no more `nameserver` lines (`MAXNS` of `resolv.h`), and a kubelet passes no more on.
 const MOST_SERVERS: usize = 3;
 
-const HEADER: &str = "# Written by dynk8s-agent: the on-premises resolvers, reached through the tunnel.\n";
+pub(super) const HEADER: &str = "# Written by dynk8s-agent: the on-premises resolvers, reached through the tunnel.\n";
 
 /// The servers that a resolver file can name.
 pub(super) fn first_servers(servers: &[IpAddr]) -> &[IpAddr] {
@@ -60,13 +60,19 @@ pub(super) fn hosts(text: &str, name: &str) -> Option<String> {
     Some(format!("{text}{newline}127.0.1.1 {name}\n"))
 }
 
+/// The hosts file without the line that [`hosts`] adds.
+pub(super) fn hosts_without(text: &str, name: &str) -> String {
+    let added = format!("127.0.1.1 {name}");
+    text.split_inclusive('\n').filter(|it| it.trim_end() != added).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::IpAddr;
 
     use test_case::test_case;
 
-    use super::{HEADER, hosts, resolv_conf};
+    use super::{HEADER, hosts, hosts_without, resolv_conf};
 
     #[test_case(&["192.168.10.1"], &[], "nameserver 192.168.10.1\n"; "one server")]
     #[test_case(&["fd00::1"], &["onprem.example", "lan"], "nameserver fd00::1\nsearch onprem.example lan\n"; "search domains")]
@@ -88,6 +94,14 @@ mod tests {
         assert_eq!(added.as_deref(), expected);
         if let Some(added) = added {
             assert_eq!(hosts(&added, "i-0123abcd"), None);
+            assert_eq!(hosts_without(&added, "i-0123abcd").trim_end(), text.trim_end());
         }
+    }
+
+    #[test]
+    fn takes_out_its_own_line_alone() {
+        let text = "127.0.1.1 i-0123abcd extra\n127.0.1.1 i-0123abcd\n127.0.1.1 i-0123abcde\nlast";
+        let expected = "127.0.1.1 i-0123abcd extra\n127.0.1.1 i-0123abcde\nlast";
+        assert_eq!(hosts_without(text, "i-0123abcd"), expected);
     }
 }
