@@ -32,8 +32,8 @@ use crate::tunnel::Tunnel;
 pub use give_up::give_up;
 use machine::Machine;
 
-const RUN_FOLDER: &str = "/run/dynk8s";
-const LOCK: &str = "/run/dynk8s/lock";
+pub(crate) const RUN_FOLDER: &str = "/run/dynk8s";
+pub(crate) const LOCK: &str = "/run/dynk8s/lock";
 
 /// Until a Node that was late is seen to be Ready, in the background.
 const LATE: Duration = Duration::from_hours(24);

@@ -17,6 +17,7 @@ use jiff::SignedDuration;
 use crate::bootstrap;
 use crate::config::{DEFAULT_PATH, Settings};
 use crate::doctor::{self, Verdict};
+use crate::reset::{self, Purpose};
 use crate::timeline::{self, Timeline};
 
 /// Exit codes: what systemd may try again, and what only a person can mend.
@@ -58,6 +59,25 @@ enum Command {
     /// Look at the configuration.
     #[command(subcommand)]
     Config(Configuration),
+    /// Take the node apart, so that this instance can join again.
+    ///
+    /// Takes back what `kubeadm join` did, puts the host's DNS back as it was before the agent, and removes the tunnel with its
+    /// routes and rules, /run/dynk8s and the kubelet's resolver file. What was taken away is printed. The keys in
+    /// /var/lib/dynk8s stay: the next `run` continues the claim with fresh material. Once the Node has been Ready, the
+    /// provisioner hands nothing out any more; then terminate the instance instead.
+    ///
+    /// First stop the unit: `systemctl stop dynk8s-agent`. A step that fails does not keep the others from being taken; the
+    /// command may be given again.
+    Reset,
+    /// Make this disk fit for an image: reset, then remove every id, key and log of this machine.
+    ///
+    /// After `reset` this also runs `cloud-init clean` where there is cloud-init, empties the journal, the logs of pods and
+    /// syslog's, removes /var/lib/dynk8s, and empties /etc/machine-id, so that each instance draws its own. The configuration
+    /// in /etc/dynk8s/agent.toml stays, and so do SSH host keys and container images. Give this command last, and then power
+    /// off.
+    ///
+    /// First stop the unit: `systemctl stop dynk8s-agent`.
+    PrepareImage,
     /// Print the version.
     Version,
     /// Print completions for a shell.
@@ -85,6 +105,8 @@ impl Arguments {
             Command::Doctor => self.doctor(),
             Command::Config(Configuration::Check) => self.check(),
             Command::Config(Configuration::Show) => self.show(),
+            Command::Reset => self.reset(Purpose::Rejoin),
+            Command::PrepareImage => self.reset(Purpose::Image),
             Command::Version => print(concat!("dynk8s-agent ", env!("CARGO_PKG_VERSION"), "\n")).map(|()| done()),
             Command::Completions { shell } => {
                 pages::completions(*shell);
@@ -122,6 +144,20 @@ impl Arguments {
         print(&doctor::render(&checks))?;
         let wrong = checks.iter().any(|it| it.verdict == Verdict::Wrong);
         Ok(if wrong { ExitCode::from(FAILED) } else { done() })
+    }
+
+    /// Without a configuration that can be read, it takes the runtime that is there.
+    fn reset(&self, purpose: Purpose) -> anyhow::Result<ExitCode> {
+        let settings = Settings::load(&self.config).ok();
+        let cri_socket = settings.as_ref().and_then(|it| it.cri_socket.as_deref());
+        let tell = |text: &str| print(&format!("{text}\n"));
+        let failures = runtime()?.block_on(reset::reset(purpose, cri_socket, tell))?;
+        failures.iter().for_each(bootstrap::complain);
+        Ok(if failures.is_empty() {
+            done()
+        } else {
+            ExitCode::from(FAILED)
+        })
     }
 
     fn check(&self) -> anyhow::Result<ExitCode> {

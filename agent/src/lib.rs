@@ -19,6 +19,7 @@ mod join;
 mod names;
 mod ready;
 mod report;
+mod reset;
 mod retry;
 mod state;
 mod step;

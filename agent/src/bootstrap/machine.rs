@@ -5,6 +5,7 @@ use std::path::Path;
 use dynk8s_api::Secret;
 use dynk8s_api::claim::Cluster;
 use tokio::time::Instant;
+use tracing::info;
 
 use crate::api_server::ApiServer;
 use crate::claim::{Claimant, Keys, Provisioner};
@@ -107,7 +108,9 @@ impl<'a> Machine<'a> {
 
     /// Takes back what a join did, so that the next claim asks for fresh material.
     pub(super) async fn reset(&self) -> anyhow::Result<()> {
-        join::reset(self.settings.cri_socket.as_deref()).await?;
+        if let Some(complaint) = join::reset(self.settings.cri_socket.as_deref()).await? {
+            info!("`kubeadm reset` did not do all of it: {complaint}");
+        }
         self.state.note_reset()
     }
 

@@ -26,7 +26,12 @@ mod tests {
     fn every_command_has_a_page() {
         let folder = tempfile::tempdir().unwrap();
         super::manual(folder.path()).unwrap();
-        for page in ["dynk8s-agent.1", "dynk8s-agent-run.1", "dynk8s-agent-config-check.1"] {
+        for page in [
+            "dynk8s-agent.1",
+            "dynk8s-agent-run.1",
+            "dynk8s-agent-config-check.1",
+            "dynk8s-agent-prepare-image.1",
+        ] {
             let text = std::fs::read_to_string(folder.path().join(page)).unwrap();
             assert!(text.contains(".SH"), "{page}");
         }

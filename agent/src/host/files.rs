@@ -105,12 +105,25 @@ fn folder(path: &Path, mode: u32) -> anyhow::Result<()> {
 
 /// Removes a file or a folder with all that is in it; absent is fine.
 pub(crate) fn remove(path: &Path) -> anyhow::Result<()> {
-    let result = if path.is_dir() {
+    // A link goes by itself, and what it points at stays.
+    let result = if path.is_dir() && !path.is_symlink() {
         fs::remove_dir_all(path)
     } else {
         remove_file(path)
     };
     result.with_context(|| format!("failed to remove `{}`", path.display()))
+}
+
+/// Empties a file in its place, for those who have it open or mounted; absent is fine. Tells whether something was in it.
+pub(crate) fn empty(path: &Path) -> anyhow::Result<bool> {
+    let empty = || -> io::Result<bool> {
+        match fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Ok(metadata) if metadata.len() == 0 => Ok(false),
+            _ => File::create(path)?.sync_all().map(|()| true),
+        }
+    };
+    empty().with_context(|| format!("failed to empty `{}`", path.display()))
 }
 
 fn remove_file(path: &Path) -> io::Result<()> {
@@ -125,7 +138,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
 
-    use super::{PRIVATE, read, relink, remove, write, write_if_changed, write_setting};
+    use super::{PRIVATE, empty, read, relink, remove, write, write_if_changed, write_setting};
 
     #[test]
     fn writes_whole_files_with_their_mode_and_leaves_nothing_beside() {
@@ -190,6 +203,16 @@ mod tests {
         std::fs::write(&path, "1\n").unwrap();
         write_setting(&path, "1").unwrap();
         assert_eq!(read(&path).unwrap().as_deref(), Some("1\n"), "left alone");
+    }
+
+    #[test]
+    fn empties_what_is_there_and_makes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("machine-id");
+        assert!(!empty(&path).unwrap() && !path.exists());
+        std::fs::write(&path, "0123").unwrap();
+        assert!(empty(&path).unwrap() && !empty(&path).unwrap());
+        assert_eq!(path.metadata().unwrap().len(), 0);
     }
 
     #[test]

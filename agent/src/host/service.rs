@@ -9,6 +9,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::command;
 
+/// The agent's own unit.
+pub(crate) const UNIT: &str = "dynk8s-agent.service";
+
 const SHORT: Duration = Duration::from_secs(20);
 
 /// How often systemd hears that this is still starting, and how long it then waits for the next word.
@@ -22,16 +25,25 @@ pub(crate) fn booted_with_systemd() -> bool {
 
 /// Starts the agent's own unit, and does not wait for it.
 pub(crate) async fn start_unit() -> anyhow::Result<()> {
-    systemctl(&["start", "--no-block", "dynk8s-agent.service"])
+    systemctl(&["start", "--no-block", UNIT])
         .await
-        .context("failed to start the unit `dynk8s-agent.service`")
+        .with_context(|| format!("failed to start the unit `{UNIT}`"))
+}
+
+/// The state of a unit, in systemd's word; a unit that is not there is `inactive`.
+pub(crate) async fn state(unit: &str) -> anyhow::Result<String> {
+    let ended = command::run("systemctl", &["is-active", unit], SHORT, |_| {}).await?;
+    ended
+        .lines
+        .into_iter()
+        .next()
+        .with_context(|| format!("failed to ask systemd for the state of the unit `{unit}`"))
 }
 
 /// Whether a unit runs, in words.
 pub(crate) async fn is_active(unit: &str) -> anyhow::Result<String> {
-    let ended = command::run("systemctl", &["is-active", unit], SHORT, |_| {}).await?;
-    let state = ended.lines.first().map_or("unknown", String::as_str);
-    if !ended.success {
+    let state = state(unit).await?;
+    if state != "active" {
         bail!("the unit `{unit}` is {state}; `systemctl status {unit}` tells why");
     }
     Ok(format!("the unit `{unit}` is {state}"))

@@ -44,11 +44,10 @@ pub(super) async fn join(configuration: &str, token: &Secret, deadline: Duration
     Ok(ended)
 }
 
-/// Takes back what a join did; what it cannot take back, it says in the log.
-pub(super) async fn reset(cri_socket: &str) -> Result<(), command::Error> {
+/// Takes back what a join did; what it cannot take back, it says.
+pub(super) async fn reset(cri_socket: &str) -> Result<Ended, command::Error> {
     let arguments = ["reset", "-f", "--cri-socket", cri_socket];
-    command::run("kubeadm", &arguments, RESET, |line| debug!("kubeadm: {line}")).await?;
-    Ok(())
+    command::run("kubeadm", &arguments, RESET, |line| debug!("kubeadm: {line}")).await
 }
 
 /// The last lines of the kubelet's own log.

@@ -131,13 +131,21 @@ impl<'a> Joiner<'a> {
     }
 }
 
-/// Takes back what a join did, also one of an earlier run.
-pub(crate) async fn reset(cri_socket: Option<&str>) -> anyhow::Result<()> {
-    kubeadm::reset(&runtime::likely(cri_socket))
+/// Takes back what a join did, also one of an earlier run. Returns what kubeadm said if it could not do all of it: the next
+/// join does not trip over that, but a person who takes the node apart wants to know.
+pub(crate) async fn reset(cri_socket: Option<&str>) -> anyhow::Result<Option<String>> {
+    let ended = kubeadm::reset(&runtime::likely(cri_socket))
         .await
         .context("failed to reset")?;
-    // What kubeadm leaves when a step of it fails, the next join would trip over.
-    LEFT_OVERS.iter().try_for_each(|path| files::remove(Path::new(path)))
+    LEFT_OVERS
+        .iter()
+        .chain(&[KEY_PLACE])
+        .try_for_each(|path| files::remove(Path::new(path)))?;
+    Ok(if ended.success {
+        None
+    } else {
+        ended.lines.last().cloned()
+    })
 }
 
 /// Whether an earlier join left something behind.

@@ -17,6 +17,9 @@ use super::plan::{INTERFACE, MAIN_TABLE, Plan};
 /// `EEXIST` of `errno(3)`, as netlink reports it.
 pub(super) const EXISTS: i32 = -17;
 
+/// `ENODEV`: there is no interface of this name or number.
+const NO_DEVICE: i32 = -19;
+
 /// The interface that has the default route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UplinkLink {
@@ -91,6 +94,17 @@ impl Netlink {
         Ok(index)
     }
 
+    /// Removes the interface, and its addresses with it; tells whether there was one.
+    pub(super) async fn remove_link(&self) -> anyhow::Result<bool> {
+        let found = self
+            .link_by(self.handle.link().get().match_name(INTERFACE.to_owned()))
+            .await?;
+        let Some(link) = found else { return Ok(false) };
+        let removed = self.handle.link().del(link.header.index).execute().await;
+        removed.with_context(|| format!("failed to remove the interface `{INTERFACE}`"))?;
+        Ok(true)
+    }
+
     /// Brings the interface up with this MTU.
     pub(super) async fn set_mtu(&self, index: u32, mtu: u32) -> anyhow::Result<()> {
         let message = LinkUnspec::new_with_index(index).mtu(mtu).up().build();
@@ -116,11 +130,10 @@ impl Netlink {
     }
 
     async fn link_by(&self, request: rtnetlink::LinkGetRequest) -> anyhow::Result<Option<LinkMessage>> {
-        request
-            .execute()
-            .try_next()
-            .await
-            .context("failed to read an interface")
+        match request.execute().try_next().await {
+            Err(rtnetlink::Error::NetlinkError(error)) if error.raw_code() == NO_DEVICE => Ok(None),
+            outcome => outcome.context("failed to read an interface"),
+        }
     }
 
     async fn addresses(&self, index: u32) -> anyhow::Result<Vec<AddressMessage>> {

@@ -121,6 +121,14 @@ pub(crate) async fn up(
     })
 }
 
+/// Takes away the interface, and every route and rule of ours, also those outside of it; tells whether there was an interface.
+pub(crate) async fn remove() -> anyhow::Result<bool> {
+    let netlink = Netlink::open()?;
+    netlink.set_rules(None).await?;
+    netlink.remove_routes(&[]).await?;
+    netlink.remove_link().await
+}
+
 /// When the other side of the interface that is there last answered; `None` where there is no such interface.
 pub(crate) fn last_handshake() -> anyhow::Result<Option<SystemTime>> {
     device::find()?.map_or(Ok(None), |it| it.last_handshake())

@@ -20,7 +20,7 @@ pub(super) const OURS: RouteProtocol = RouteProtocol::Other(216);
 
 /// A route as it should be.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Wanted {
+pub(super) struct Wanted {
     network: IpNet,
     table: u32,
     output: u32,
@@ -30,6 +30,17 @@ struct Wanted {
 impl Netlink {
     pub(super) async fn set_routes(&self, index: u32, uplink: &UplinkLink, routing: &Routing) -> anyhow::Result<()> {
         let wanted = wanted(index, uplink, routing);
+        let there = self.remove_routes(&wanted).await?;
+        for wanted in wanted {
+            if !there.iter().any(|it| wanted.is(it)) {
+                self.add_route(&wanted, index, &there).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the routes of ours that are not wanted, and returns all others.
+    pub(super) async fn remove_routes(&self, wanted: &[Wanted]) -> anyhow::Result<Vec<RouteMessage>> {
         let mut there = Vec::new();
         for route in self.routes().await? {
             let stays = wanted.iter().any(|it| it.is(&route));
@@ -41,12 +52,7 @@ impl Netlink {
                 there.push(route);
             }
         }
-        for wanted in wanted {
-            if !there.iter().any(|it| wanted.is(it)) {
-                self.add_route(&wanted, index, &there).await?;
-            }
-        }
-        Ok(())
+        Ok(there)
     }
 
     async fn add_route(&self, wanted: &Wanted, tunnel: u32, there: &[RouteMessage]) -> anyhow::Result<()> {
