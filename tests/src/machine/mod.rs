@@ -6,8 +6,9 @@ mod guest;
 pub mod image;
 mod qemu;
 
+use std::fmt;
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -24,6 +25,8 @@ use crate::host::command;
 use crate::host::process::{Process, Spawn, last_lines};
 
 const EXEC_WITHIN: Duration = Duration::from_mins(1);
+/// A unit that does not end is killed after 90 s, which is no good end.
+const OFF_WITHIN: Duration = Duration::from_mins(1);
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(200);
 
@@ -43,10 +46,12 @@ pub struct MachineConfig {
 }
 
 /// A running machine; the power goes off when this value is dropped, and its logs stay.
-#[derive(Debug)]
 pub struct Machine {
     name: String,
+    image: Image,
+    config: MachineConfig,
     files: Files,
+    spawn: Spawn,
     process: Mutex<Process>,
 }
 
@@ -55,13 +60,57 @@ impl Machine {
         let name = &config.name;
         let files = Files::below(&config.folder);
         prepare(image, config, &files).with_context(|| format!("failed to prepare machine `{name}`"))?;
-        let process = Process::start(qemu::run(image, config, &files), &files.log, spawn)
+        let process = Process::start(qemu::run(image, config, &files.initrd, &files), &files.log, spawn)
             .with_context(|| format!("failed to power on machine `{name}`"))?;
         Ok(Self {
             name: name.clone(),
+            image: image.clone(),
+            config: config.clone(),
             files,
+            spawn: spawn.clone(),
             process: Mutex::new(process),
         })
+    }
+
+    /// Lets the machine start again, from its disk as it is by then.
+    pub async fn reboot(&self) -> anyhow::Result<()> {
+        let name = &self.name;
+        self.end_with("reboot").await?;
+        // The image's own: what was laid over it at the power on is on the disk, if it is still there.
+        let command = qemu::run(&self.image, &self.config, &self.image.initrd, &self.files);
+        let process = Process::start(command, &self.files.log, &self.spawn)
+            .with_context(|| format!("failed to reboot machine `{name}`"))?;
+        *self.process.lock().unwrap_or_else(PoisonError::into_inner) = process;
+        Ok(())
+    }
+
+    /// Shuts the machine down; its disk is then an image that others can be powered on with.
+    pub async fn power_off(self) -> anyhow::Result<Image> {
+        self.end_with("poweroff").await?;
+        let disk = self.config.folder.join("off.qcow2");
+        fs::rename(&self.files.disk, &disk).with_context(|| format!("failed to keep the disk of `{}`", self.name))?;
+        Ok(Image {
+            disk,
+            ..self.image.clone()
+        })
+    }
+
+    /// Asks systemd for the end, and waits until qemu has ended: it does so instead of a reset, too.
+    async fn end_with(&self, verb: &str) -> anyhow::Result<()> {
+        self.run(&["systemctl", "--no-block", verb]).await?;
+        let end = Instant::now() + OFF_WITHIN;
+        while self.check().is_ok() {
+            if Instant::now() > end {
+                bail!(
+                    "machine `{}` has not ended within {} s after `systemctl {verb}`; the console ends with:\n{}",
+                    self.name,
+                    OFF_WITHIN.as_secs(),
+                    self.console_tail(30)
+                );
+            }
+            sleep(POLL).await;
+        }
+        Ok(())
     }
 
     /// Waits until programs can be run, which is soon after systemd's start.
@@ -144,11 +193,21 @@ impl Machine {
     }
 }
 
+impl fmt::Debug for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Machine")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Drop for Machine {
     fn drop(&mut self) {
         // qemu keeps them open until it ends, a moment later; the space is memory.
         for file in [&self.files.disk, &self.files.initrd] {
-            if let Err(error) = fs::remove_file(file) {
+            if let Err(error) = fs::remove_file(file)
+                && error.kind() != ErrorKind::NotFound
+            {
                 tracing::warn!("failed to remove `{}`: {error}", file.display());
             }
         }

@@ -56,7 +56,7 @@ pub(super) fn bare(accelerator: Accelerator) -> Command {
     command
 }
 
-pub(super) fn run(image: &Image, config: &MachineConfig, files: &Files) -> Command {
+pub(super) fn run(image: &Image, config: &MachineConfig, initrd: &Path, files: &Files) -> Command {
     let mut command = bare(image.accelerator);
     command.args(["-machine", "pc", "-name", &config.name]).args([
         "-smp",
@@ -67,7 +67,7 @@ pub(super) fn run(image: &Image, config: &MachineConfig, files: &Files) -> Comma
     command.arg("-kernel").arg(&image.kernel);
     command
         .arg("-initrd")
-        .arg(&files.initrd)
+        .arg(initrd)
         .args(["-append", KERNEL_COMMAND_LINE]);
     command
         .arg("-drive")
@@ -79,7 +79,10 @@ pub(super) fn run(image: &Image, config: &MachineConfig, files: &Files) -> Comma
         "virtio-net-pci,netdev=network,mac={},addr={CARD_SLOT},romfile=",
         config.mac
     ));
-    command.arg("-serial").arg(option("file:", &files.console));
+    command
+        .arg("-chardev")
+        .arg(option("file,id=console,append=on,path=", &files.console))
+        .args(["-serial", "chardev:console"]);
     command
         .args(["-device", "virtio-serial-pci", "-chardev"])
         .arg(option("socket,id=agent,server=on,wait=off,path=", &files.agent));

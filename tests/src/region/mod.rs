@@ -19,11 +19,13 @@ use tokio::time::{Instant, sleep};
 
 pub use self::aws::Aws;
 pub use self::keys::key_name;
+pub use self::machine::Equipment;
 pub use self::provisioner::{KEY_COOLDOWN, Provisioner};
 pub use self::site::Site;
 use crate::aws::certificates::Authority;
 use crate::aws::cloud::Instance;
-use crate::aws::ingress::Ingress;
+use crate::aws::imds;
+use crate::aws::ingress::{self, Ingress};
 use crate::aws::server::Server;
 use crate::cluster::{ControlPlane, NAMESPACE};
 use crate::host::containment::SCRATCH;
@@ -98,6 +100,16 @@ impl Region {
         let instance = Instance::launch("m7i.large", ZONE, address);
         self.aws.cloud.add(instance.clone());
         instance
+    }
+
+    /// Undoes the faults that whoever had the region before has left.
+    pub async fn mend(&mut self) -> anyhow::Result<()> {
+        *self.aws.imds.faults() = imds::Faults::default();
+        *self.ingress.faults() = ingress::Faults::default();
+        self.aws.metadata.open().await;
+        self.entrance.present(None).await;
+        self.topology.vpc.move_gateway(PREMISES_PUBLIC)?;
+        self.provisioner.check()
     }
 
     /// The configuration that an operator writes for the agent.

@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-use super::KEY;
+use super::Newcomer;
 use crate::aws::cloud::Instance;
 use crate::cluster::NAMESPACE;
 use crate::host::containment::SCRATCH;
@@ -17,18 +17,19 @@ use crate::region::{Region, key_name};
 use crate::topology::addresses::{PREMISES_GATEWAY, REGION};
 use crate::topology::gateway::Tunnel;
 
-pub(super) async fn all(
+/// Looks at the Node, the Worker, the key, the tokens, the names and the tunnel. `token_secrets` were seen on the way.
+pub async fn all(
     region: &Region,
     machine: &Machine,
-    instance: &Instance,
-    tunnel: &Tunnel,
+    newcomer: &Newcomer,
     token_secrets: &[String],
 ) -> anyhow::Result<()> {
+    let Newcomer { instance, key, tunnel } = newcomer;
     node(region, instance, tunnel).await?;
-    worker(region, instance).await?;
+    worker(region, instance, *key).await?;
     kubelet(region, instance).await?;
     ensure!(
-        region.key_owner(KEY).await? == instance.id,
+        region.key_owner(*key).await? == instance.id,
         "the key's label does not name the instance"
     );
     ensure!(region.tokens().await?.is_empty(), "a bootstrap token is left");
@@ -43,7 +44,8 @@ pub(super) async fn all(
     no_secret_shows(machine, tunnel, token_secrets).await
 }
 
-pub(super) fn is_ready(node: &Value) -> bool {
+/// Whether a Node is Ready.
+pub fn is_ready(node: &Value) -> bool {
     let conditions = node["status"]["conditions"].as_array();
     conditions.is_some_and(|all| all.iter().any(|it| it["type"] == "Ready" && it["status"] == "True"))
 }
@@ -90,10 +92,10 @@ async fn node(region: &Region, instance: &Instance, tunnel: &Tunnel) -> anyhow::
     Ok(())
 }
 
-async fn worker(region: &Region, instance: &Instance) -> anyhow::Result<()> {
+async fn worker(region: &Region, instance: &Instance, key: u8) -> anyhow::Result<()> {
     let worker = region.worker(instance).await?.context("failed to find the Worker")?;
     let status = &worker["status"];
-    for (field, wanted) in [("phase", json!("Ready")), ("key", json!(key_name(KEY)))] {
+    for (field, wanted) in [("phase", json!("Ready")), ("key", json!(key_name(key)))] {
         ensure!(status[field] == wanted, "the Worker's {field} is {}", status[field]);
     }
     ensure!(
@@ -113,7 +115,7 @@ async fn kubelet(region: &Region, instance: &Instance) -> anyhow::Result<()> {
 }
 
 /// Everything on the machine that names resolvers names the one on the premises and no other.
-async fn names(machine: &Machine) -> anyhow::Result<()> {
+pub async fn names(machine: &Machine) -> anyhow::Result<()> {
     let kubelet = machine.read("/var/lib/kubelet/config.yaml").await?;
     let kubelet = kubelet
         .lines()
@@ -121,14 +123,17 @@ async fn names(machine: &Machine) -> anyhow::Result<()> {
         .context("failed to find resolvConf in the kubelet's configuration")?
         .to_owned();
     for path in ["/run/systemd/resolve/resolv.conf", "/etc/resolv.conf", &kubelet] {
-        let text = machine.read(path).await?;
-        let servers: Vec<_> = text
-            .lines()
-            .filter_map(|line| line.strip_prefix("nameserver "))
-            .collect();
+        let servers = resolvers(machine, path).await?;
         ensure!(servers == [PREMISES_GATEWAY.to_string()], "`{path}` lists {servers:?}");
     }
     Ok(())
+}
+
+/// The resolvers that a file on the machine lists.
+pub async fn resolvers(machine: &Machine, path: &str) -> anyhow::Result<Vec<String>> {
+    let text = machine.read(path).await?;
+    let servers = text.lines().filter_map(|line| line.strip_prefix("nameserver "));
+    Ok(servers.map(ToOwned::to_owned).collect())
 }
 
 /// Neither the tunnel's private key nor a token's secret is in any log.

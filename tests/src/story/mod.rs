@@ -1,15 +1,15 @@
 //! The main job, from the announcement of an instance to the reuse of its key: told by the demo, and proven by the test.
 
-mod checks;
+pub mod checks;
+mod newcomer;
 mod teller;
 
-use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
+pub use self::newcomer::Newcomer;
 pub use self::teller::Teller;
 use crate::aws::cloud::Instance;
 use crate::aws::eventbridge::InstanceState;
@@ -17,19 +17,17 @@ use crate::aws::sns::message::Message;
 use crate::cluster::NAMESPACE;
 use crate::machine::Machine;
 use crate::machine::image::Image;
-use crate::region::{KEY_COOLDOWN, Region, until};
+use crate::region::{Equipment, KEY_COOLDOWN, Region, until};
 
 const KEY: u8 = 2;
-/// From power on; a node on AWS must be there before the autoscaler's patience ends, which is 15 minutes.
-const JOIN_WITHIN: Duration = Duration::from_mins(5);
 const SOON: Duration = Duration::from_secs(20);
 /// As long as its kubelet seems to live, an instance is not believed to be gone.
 const LEASE_HOLDS: Duration = Duration::from_secs(40);
 
 /// One instance comes, becomes a node and goes; the next one gets its key.
 pub async fn tell(region: &Region, image: &Image, teller: &Teller) -> anyhow::Result<()> {
-    let tunnel = region.add_key(KEY).await?;
-    let instance = region.launch();
+    let newcomer = Newcomer::launch(region, KEY).await?;
+    let instance = &newcomer.instance;
     teller.say(format_args!(
         "\nThe cluster is full: the autoscaler launches {} in {}.",
         instance.id, instance.zone
@@ -37,14 +35,14 @@ pub async fn tell(region: &Region, image: &Image, teller: &Teller) -> anyhow::Re
     let announcement = teller
         .step(
             "SNS says `running`: the provisioner notes a Worker and gives it a key",
-            announced(region, &instance),
+            newcomer.is_announced(region),
         )
         .await?;
-    let (machine, secrets) = joined(region, image, &instance, teller).await?;
+    let (machine, secrets) = joined(region, image, &newcomer, teller).await?;
     teller
         .step(
             "Node, Worker, key, token, names and tunnel are looked at",
-            checks::all(region, &machine, &instance, &tunnel, &secrets),
+            checks::all(region, &machine, &newcomer, &secrets),
         )
         .await?;
     show(region, &machine, teller).await?;
@@ -53,73 +51,35 @@ pub async fn tell(region: &Region, image: &Image, teller: &Teller) -> anyhow::Re
     teller
         .step(
             "SNS says `terminated`: the Node goes, the key rests",
-            gone(region, &instance),
+            gone(region, instance),
         )
         .await?;
     teller
         .step(
             "A late `running` does not raise the dead, and the next instance gets the key",
-            reused(region, &instance, &announcement),
+            reused(region, instance, &announcement),
         )
         .await?;
     tables(region, teller).await
-}
-
-async fn announced(region: &Region, instance: &Instance) -> anyhow::Result<Message> {
-    region.aws.announce(instance, InstanceState::Pending).await?;
-    let announcement = region.aws.announce(instance, InstanceState::Running).await?;
-    region
-        .worker_until("the Worker has a key", SOON, instance, |it| {
-            it["status"]["key"].is_string()
-        })
-        .await?;
-    Ok(announcement)
 }
 
 /// Powers the machine on and waits for its Node; with the machine come the secrets that were seen on the way.
 async fn joined(
     region: &Region,
     image: &Image,
-    instance: &Instance,
+    newcomer: &Newcomer,
     teller: &Teller,
 ) -> anyhow::Result<(Machine, Vec<String>)> {
-    let machine = teller
-        .step("The power is on", async { region.power_on(image, instance) })
+    let power_on = async { region.power_on(image, &newcomer.instance, Equipment::default()) };
+    let machine = teller.step("The power is on", power_on).await?;
+    let secrets = teller
+        .watched_step(
+            "The machine boots, and the agent makes it a node",
+            newcomer.joins(region, &machine),
+            || machine.last_console_line(),
+        )
         .await?;
-    let waiting = wait_for_node(region, &machine, instance);
-    let outcome = teller
-        .watched_step("The machine boots, and the agent makes it a node", waiting, || {
-            machine.last_console_line()
-        })
-        .await;
-    let secrets =
-        outcome.with_context(|| format!("failed to join; the console ends with:\n{}", machine.console_tail(40)))?;
     Ok((machine, secrets))
-}
-
-/// Waits until everybody knows that the node is Ready; the secrets of the tokens that were there meanwhile.
-async fn wait_for_node(region: &Region, machine: &Machine, instance: &Instance) -> anyhow::Result<Vec<String>> {
-    let seen = RefCell::new(BTreeSet::new());
-    until("the Node is Ready", JOIN_WITHIN, async || {
-        machine.check()?;
-        for token in region.tokens().await? {
-            let secret = token["data"]["token-secret"].as_str().unwrap_or_default();
-            seen.borrow_mut().insert(secret.to_owned());
-        }
-        let node = region.get(&["node", &instance.id]).await?;
-        Ok(node.filter(checks::is_ready))
-    })
-    .await?;
-    region
-        .worker_until("Worker and agent know that the node is Ready", SOON, instance, |it| {
-            let conditions = it["status"]["conditions"].as_array();
-            let admitted = conditions.is_some_and(|all| all.iter().any(checks::is_admission));
-            it["status"]["phase"] == "Ready" && it["status"]["journey"]["outcome"] == "ready" && admitted
-        })
-        .await?;
-    let secrets = seen.into_inner();
-    ensure!(!secrets.is_empty(), "no bootstrap token was ever seen");
-    Ok(secrets.into_iter().collect())
 }
 
 async fn gone(region: &Region, instance: &Instance) -> anyhow::Result<()> {

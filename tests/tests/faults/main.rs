@@ -79,7 +79,7 @@ fn trial(lab: &Lab, name: &str, fault: impl AsyncFnOnce(&mut Stage) -> anyhow::R
         let mut lab = lab.lock().unwrap_or_else(PoisonError::into_inner);
         let (stage, runtime) = &mut *lab;
         let outcome = runtime.block_on(async {
-            stage.mend().await?;
+            stage.region.mend().await?;
             let outcome = fault(stage).await;
             stage.region.with_evidence(&title, outcome).await
         });

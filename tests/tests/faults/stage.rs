@@ -5,10 +5,8 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use dynk8s_lab::aws::cloud::Instance;
 use dynk8s_lab::aws::eventbridge::InstanceState;
-use dynk8s_lab::aws::{imds, ingress};
 use dynk8s_lab::prepare::Prepared;
 use dynk8s_lab::region::{Region, Site, until};
-use dynk8s_lab::topology::addresses::PREMISES_PUBLIC;
 use dynk8s_lab::topology::gateway::Tunnel;
 use serde_json::Value;
 
@@ -24,16 +22,6 @@ impl Stage {
     pub(crate) async fn set(prepared: &Prepared) -> anyhow::Result<Self> {
         let region = Region::open(&prepared.programs, &prepared.product).await?;
         Ok(Self { region, keys: 1 })
-    }
-
-    /// Undoes whatever the fault before has left.
-    pub(crate) async fn mend(&mut self) -> anyhow::Result<()> {
-        *self.region.aws.imds.faults() = imds::Faults::default();
-        *self.region.ingress.faults() = ingress::Faults::default();
-        self.region.aws.metadata.open().await;
-        self.region.entrance.present(None).await;
-        self.region.topology.vpc.move_gateway(PREMISES_PUBLIC)?;
-        self.region.provisioner.check()
     }
 
     /// An instance that SNS has announced.

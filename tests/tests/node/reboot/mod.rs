@@ -1,0 +1,33 @@
+//! A node reboots while there is no provisioner: it needs none, and the kubelet waits for the names that the agent brings back.
+
+use anyhow::ensure;
+use dynk8s_lab::region::Equipment;
+
+use crate::stage::{Node, Stage};
+
+pub(crate) async fn case(stage: &mut Stage) -> anyhow::Result<()> {
+    let node = stage.joined(Equipment::default()).await?;
+    stage.region.provisioner.stop_serve();
+    stage.region.provisioner.stop_reconcile();
+    stage.reboot(&node).await?;
+    kubelet_came_after_the_names(&node).await?;
+    stage.region.provisioner.start_serve().await?;
+    stage.region.provisioner.start_reconcile().await?;
+    stage.look_at(&node).await
+}
+
+/// The agent's unit is active from its names step on.
+async fn kubelet_came_after_the_names(node: &Node) -> anyhow::Result<()> {
+    let moment = async |unit, moment: &str| {
+        let property = format!("--property={moment}TimestampMonotonic");
+        let words = ["systemctl", "show", "--value", &property, unit];
+        anyhow::Ok(node.machine.run(&words).await?.trim().parse::<u64>()?)
+    };
+    let agent = moment("dynk8s-agent.service", "ActiveEnter").await?;
+    let kubelet = moment("kubelet.service", "InactiveExit").await?;
+    ensure!(
+        0 < agent && agent <= kubelet,
+        "the kubelet was started at {kubelet} µs, the agent was there at {agent} µs"
+    );
+    Ok(())
+}
