@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use test_case::test_case;
 
-use super::fixture::{ONE, TWO, is_labelled, joining, reason, settle, status, world};
+use super::fixture::{ONE, TWO, is_labelled, joining, plan, reason, settle, status, world};
 use super::scene::{address, key_name};
 use super::world::{World, config};
 use crate::config::Selector;
@@ -78,6 +78,32 @@ fn a_key_with_the_instance_on_its_label_is_adopted() {
     settle(&mut world, ONE);
     assert!(is_labelled(&world, 1, "") && is_labelled(&world, 2, ONE));
     assert_eq!(status(&world, ONE).key, Some(key_name(2)));
+}
+
+#[test]
+fn the_choice_of_another_is_left_to_it() {
+    let mut world = world(2);
+    world.announce(ONE, State::Running);
+    world.record(ONE, |it| it.key = Some(key_name(1)));
+    world.announce(TWO, State::Running);
+    settle(&mut world, TWO);
+    assert!(is_labelled(&world, 1, "") && is_labelled(&world, 2, TWO));
+}
+
+#[test]
+fn a_choice_that_another_has_is_given_up_before_the_next() {
+    let mut world = world(2);
+    world.announce(ONE, State::Running);
+    world.record(ONE, |it| it.key = Some(key_name(1)));
+    label(&mut world, 1, Some(TWO));
+    let actions = plan(&world, ONE).actions;
+    let given_up = actions
+        .iter()
+        .position(|it| matches!(it, Action::GiveUpKey { name } if *name == key_name(1)));
+    let labelled = actions.iter().position(|it| matches!(it, Action::LabelKey { .. }));
+    assert!(given_up.is_some() && given_up < labelled, "{actions:?}");
+    settle(&mut world, ONE);
+    assert!(is_labelled(&world, 1, TWO) && is_labelled(&world, 2, ONE));
 }
 
 #[test_case("DNS = 192.168.10.1\n"; "no name server")]
