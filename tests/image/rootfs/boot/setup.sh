@@ -4,6 +4,8 @@ set -eu
 # As installed systems have it: every name goes through systemd-resolved.
 ln -sf ../run/systemd/resolve/stub-resolv.conf /etc/resolv.conf
 systemctl -q enable systemd-networkd systemd-resolved containerd qemu-guest-agent
+# It is there for the machines that a test gives into its hands.
+systemctl -q disable NetworkManager NetworkManager-dispatcher NetworkManager-wait-online
 
 # agetty hangs up other writers of its terminal; the rest is what no test waits for.
 systemctl -q mask serial-getty@ttyS0.service getty.target systemd-logind.service timers.target \
