@@ -16,26 +16,36 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::Url;
 
 use crate::host::files;
+use crate::names;
 
 /// Where the servers are remembered until the next boot.
 pub(crate) const REMEMBERED: &str = "/run/dynk8s/uplink.json";
 
-/// The files that may tell them: systemd-resolved's list where it is in charge, else the host's own.
-pub(crate) const SOURCES: &[&str] = &["/run/systemd/resolve/resolv.conf", "/etc/resolv.conf"];
+/// The files that may tell them: NetworkManager's where it runs, which say what DHCP said whatever happens to the others,
+/// systemd-resolved's list where it is in charge, else the host's own.
+pub(crate) const SOURCES: &[&str] = &[
+    "/run/NetworkManager/no-stub-resolv.conf",
+    "/run/NetworkManager/resolv.conf",
+    "/run/systemd/resolve/resolv.conf",
+    "/etc/resolv.conf",
+];
 
 /// The resolvers of the network below the tunnel.
 #[derive(Clone, Debug)]
 pub(crate) struct Uplink {
     remembered: PathBuf,
     sources: Vec<PathBuf>,
+    /// Where the records are of what the agent has changed.
+    records: PathBuf,
     remembers: bool,
 }
 
 impl Uplink {
-    pub(crate) fn new(remembered: &Path, sources: &[&str]) -> Self {
+    pub(crate) fn new(remembered: &Path, sources: &[&str], records: &Path) -> Self {
         Self {
             remembered: remembered.to_owned(),
             sources: sources.iter().map(PathBuf::from).collect(),
+            records: records.to_owned(),
             remembers: true,
         }
     }
@@ -54,16 +64,26 @@ impl Uplink {
             return serde_json::from_str(&text)
                 .with_context(|| format!("failed to read `{}`", self.remembered.display()));
         }
+        let servers = self.find()?;
+        if servers.is_empty() {
+            bail!("no DNS server is known yet; DHCP should name one");
+        }
+        if self.remembers {
+            files::write(&self.remembered, &serde_json::to_vec(&servers)?, files::PUBLIC)?;
+        }
+        Ok(servers)
+    }
+
+    fn find(&self) -> anyhow::Result<Vec<IpAddr>> {
         for source in &self.sources {
-            let servers = nameservers(&files::read(source)?.unwrap_or_default());
-            if !servers.is_empty() {
-                if self.remembers {
-                    files::write(&self.remembered, &serde_json::to_vec(&servers)?, files::PUBLIC)?;
-                }
+            let text = files::read(source)?.unwrap_or_default();
+            let servers = nameservers(&text);
+            // The agent's own file of before a reboot names what only the tunnel leads to.
+            if !servers.is_empty() && !text.starts_with(names::HEADER) {
                 return Ok(servers);
             }
         }
-        bail!("no DNS server is known yet; DHCP should name one")
+        names::servers_before(&self.records)
     }
 
     /// All addresses of a name, IPv4 first.
@@ -171,57 +191,4 @@ pub(crate) fn https_client(
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::IpAddr;
-
-    use test_case::test_case;
-
-    use super::{Uplink, nameservers};
-
-    #[test_case("", &[]; "nothing")]
-    #[test_case("nameserver 172.31.0.2\n", &["172.31.0.2"]; "one server")]
-    #[test_case("# nameserver 10.0.0.1\nsearch a\nnameserver\t10.0.0.2 # x\n", &["10.0.0.2"]; "comments and other lines")]
-    #[test_case("nameserver 127.0.0.53\nnameserver ::1\n", &[]; "stubs on loopback")]
-    #[test_case("nameserver fe80::1%ens5\nnameserver fd00:ec2::253\n", &["fe80::1", "fd00:ec2::253"]; "version 6")]
-    #[test_case("nameserver example\nnameservers 10.0.0.1\nnameserver", &[]; "nonsense")]
-    fn reads_resolver_files(text: &str, expected: &[&str]) {
-        let expected: Vec<IpAddr> = expected.iter().map(|it| it.parse().unwrap()).collect();
-        assert_eq!(nameservers(text), expected);
-    }
-
-    #[test]
-    fn remembers_what_dhcp_gave_when_the_files_say_something_else() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("resolv.conf");
-        let uplink = Uplink::new(
-            &folder.path().join("uplink.json"),
-            &["/nonexistent", file.to_str().unwrap()],
-        );
-        assert!(uplink.servers().unwrap_err().to_string().contains("no DNS server"));
-
-        std::fs::write(&file, "nameserver 172.31.0.2\n").unwrap();
-        let expected: Vec<IpAddr> = vec!["172.31.0.2".parse().unwrap()];
-        assert_eq!(uplink.servers().unwrap(), expected);
-
-        std::fs::write(&file, "nameserver 192.168.10.1\n").unwrap();
-        assert_eq!(uplink.servers().unwrap(), expected);
-    }
-
-    #[test]
-    fn who_only_looks_leaves_nothing_behind() {
-        let folder = tempfile::tempdir().unwrap();
-        let (file, remembered) = (folder.path().join("resolv.conf"), folder.path().join("uplink.json"));
-        std::fs::write(&file, "nameserver 172.31.0.2\n").unwrap();
-        let uplink = Uplink::new(&remembered, &[file.to_str().unwrap()]).only_looking();
-        assert_eq!(uplink.servers().unwrap().len(), 1);
-        assert!(!remembered.exists());
-    }
-
-    #[tokio::test]
-    async fn needs_no_server_for_an_address() {
-        let folder = tempfile::tempdir().unwrap();
-        let uplink = Uplink::new(&folder.path().join("uplink.json"), &[]);
-        assert_eq!(uplink.resolve("192.0.2.1").await.unwrap().len(), 1);
-        assert!(uplink.resolve("name.example").await.is_err());
-    }
-}
+mod tests;

@@ -36,7 +36,7 @@ pub(super) struct Machine<'a> {
 impl<'a> Machine<'a> {
     /// **facts**: which instance this is. Its keys are on the disk before anybody is spoken to.
     pub(super) async fn identify(settings: &'a Settings, recorder: &'a Recorder) -> anyhow::Result<Self> {
-        let uplink = Uplink::new(Path::new(uplink::REMEMBERED), uplink::SOURCES);
+        let uplink = Uplink::new(Path::new(uplink::REMEMBERED), uplink::SOURCES, Path::new(state::BASE));
         let imds = Imds::new();
         let work = async {
             let facts = facts::learn(&imds, settings.deadlines.facts, recorder).await?;

@@ -13,6 +13,7 @@ use crate::config::Settings;
 use crate::facts::Facts;
 use crate::names;
 use crate::ready::{Standing, Watch};
+use crate::state;
 use crate::tunnel;
 use crate::uplink::{self, Uplink};
 
@@ -20,7 +21,7 @@ use crate::uplink::{self, Uplink};
 const SESSION: Duration = Duration::from_mins(3);
 
 pub(super) async fn provisioner(settings: &Settings) -> Vec<Check> {
-    let uplink = Uplink::new(Path::new(uplink::REMEMBERED), uplink::SOURCES).only_looking();
+    let uplink = Uplink::new(Path::new(uplink::REMEMBERED), uplink::SOURCES, Path::new(state::BASE)).only_looking();
     let step = "claim";
     let reached = reach(settings, &uplink).await;
     let ahead = reached

@@ -3,6 +3,7 @@
 mod decide;
 
 use std::fs;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -12,8 +13,10 @@ use dynk8s_api::InstanceId;
 use super::render;
 use crate::host::files;
 use crate::state::{self, State};
+use crate::uplink::nameservers;
 
-use decide::{Before, ResolvConf};
+use decide::Before;
+pub(super) use decide::ResolvConf;
 
 /// The files that are changed in place.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +69,13 @@ struct Record {
     before: Before,
 }
 
+/// The servers that the host's own resolver file named, where nobody but this agent has written it since.
+pub(crate) fn servers_before(base: &Path) -> anyhow::Result<Vec<IpAddr>> {
+    let records = records(base)?;
+    let befores: Vec<&Before> = records.iter().map(|it| &it.before).collect();
+    Ok(nameservers(decide::own_text(&befores).unwrap_or_default()))
+}
+
 /// All records on this disk, the oldest first.
 fn records(base: &Path) -> anyhow::Result<Vec<Record>> {
     let mut records = Vec::new();
@@ -86,14 +96,16 @@ fn records(base: &Path) -> anyhow::Result<Vec<Record>> {
     Ok(records)
 }
 
-fn look(path: &Path) -> anyhow::Result<ResolvConf> {
+/// What a resolver file is.
+pub(super) fn look(path: &Path) -> anyhow::Result<ResolvConf> {
     match fs::read_link(path) {
         Ok(target) => Ok(ResolvConf::Link(target)),
         Err(_) => Ok(files::read(path)?.map_or(ResolvConf::Absent, ResolvConf::File)),
     }
 }
 
-fn restore(path: &Path, wanted: &ResolvConf) -> anyhow::Result<()> {
+/// Makes it that again.
+pub(super) fn restore(path: &Path, wanted: &ResolvConf) -> anyhow::Result<()> {
     match wanted {
         ResolvConf::Absent => files::remove(path),
         ResolvConf::Link(target) => files::relink(path, target),

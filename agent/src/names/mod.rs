@@ -1,7 +1,9 @@
 //! The fourth step: only the on-premises resolvers remain, for the host and for what the kubelet hands to pods. The way is
 //! proven before the switch and read back after it, and at no moment is there no server at all.
 
+mod apply;
 mod before;
+mod network_manager;
 mod plan;
 mod prove;
 mod render;
@@ -16,21 +18,23 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use dynk8s_api::InstanceId;
 use dynk8s_api::claim::Cluster;
-use tokio::time::{Instant, sleep};
-use tracing::{info, warn};
+use tokio::time::Instant;
 use zbus::Connection;
 
-use crate::host::files;
+use crate::host::{files, labels};
 use crate::state;
 use crate::timeline::Recorder;
-use crate::tunnel::Tunnel;
+use crate::tunnel::{Tunnel, UplinkLink};
 use crate::uplink::nameservers;
 
+pub(crate) use before::servers_before;
 pub(crate) use prove::proven;
+pub(crate) use render::HEADER;
 pub(crate) use undo::undo;
 
+use apply::Walk;
 use before::Changed;
-use plan::{Etc, Found, RESOLVED_FILES, Way};
+use plan::{Etc, Found};
 
 /// The kubelet's resolver file: our own, so that no manager of the host's can touch it.
 pub(crate) const KUBELET_FILE: &str = "/etc/dynk8s/resolv.conf";
@@ -85,20 +89,22 @@ pub(crate) async fn set(tunnel: &Tunnel, id: &InstanceId) -> anyhow::Result<Name
     files::public_folder(Path::new("/etc/dynk8s"))?;
     files::write_if_changed(Path::new(KUBELET_FILE), text.as_bytes(), files::PUBLIC)?;
     let bus = resolved::bus().await;
-    let found = find(bus.as_ref(), tunnel.uplink.index).await?;
-    match (plan::way(&found).context("failed to set the host's names right")?, bus) {
-        (Way::Resolved { network_file }, Some(bus)) => by_resolved(&bus, &network_file, tunnel, servers).await?,
-        (Way::Resolved { .. }, None) => {
-            bail!("failed to set the host's names right: systemd-resolved runs without a system bus")
-        }
-        (Way::Plain, _) => by_file(&text, servers)?,
-    }
+    let found = find(bus.as_ref(), &tunnel.uplink).await?;
+    let failed = "failed to set the host's names right";
+    let way = plan::way(&found).context(failed)?;
+    let walk = Walk {
+        bus: bus.as_ref(),
+        tunnel,
+        servers,
+        text: &text,
+    };
+    walk.go(&way).await.context(failed)?;
     know_own_name(id)?;
+    labels::restore(&[HOST_FILE, HOSTS_FILE, KUBELET_FILE]).await;
     Ok(Names)
 }
 
-async fn find(bus: Option<&Connection>, uplink: u32) -> anyhow::Result<Found> {
-    let notes = PathBuf::from(format!("/run/systemd/netif/links/{uplink}"));
+async fn find(bus: Option<&Connection>, uplink: &UplinkLink) -> anyhow::Result<Found> {
     let etc = match fs::symlink_metadata(HOST_FILE) {
         Err(_) => Etc::Absent,
         // A link whose target is missing has no canonical path.
@@ -111,76 +117,19 @@ async fn find(bus: Option<&Connection>, uplink: u32) -> anyhow::Result<Found> {
     };
     Ok(Found {
         etc,
-        resolved: resolved::runs(bus, "org.freedesktop.resolve1").await? || Path::new("/run/systemd/resolve").exists(),
-        network_manager: resolved::runs(bus, "org.freedesktop.NetworkManager").await?,
-        network_file: files::read(&notes)?.as_deref().and_then(plan::network_file),
+        resolved: resolved::runs(bus, resolved::RESOLVED).await? || Path::new("/run/systemd/resolve").exists(),
+        network_manager: network_manager::manages(bus, &uplink.name).await?,
+        network_file: network_file(bus, uplink.index).await?,
     })
 }
 
-/// The on-premises servers in first, those of AWS out second; what fails half-way is put back.
-async fn by_resolved(bus: &Connection, network_file: &Path, tunnel: &Tunnel, servers: &[IpAddr]) -> anyhow::Result<()> {
-    let drop_in = plan::drop_in(network_file);
-    let switched = switch_resolved(bus, &drop_in, tunnel, servers).await;
-    if switched.is_err() {
-        warn!("putting the host's names back as they were");
-        put_back(bus, &drop_in, tunnel.index).await;
+/// What systemd-networkd makes of the uplink, if it runs: its notes outlive it.
+async fn network_file(bus: Option<&Connection>, uplink: u32) -> anyhow::Result<Option<PathBuf>> {
+    if !resolved::runs(bus, resolved::NETWORKD).await? {
+        return Ok(None);
     }
-    switched.context("failed to set the host's names right")
-}
-
-/// Each part is tried whatever becomes of the others; why it came to this is told by the caller.
-async fn put_back(bus: &Connection, drop_in: &Path, link: u32) {
-    let parts = [
-        files::remove(drop_in),
-        resolved::reload_networks(bus).await,
-        resolved::forget(bus, link).await,
-    ];
-    for error in parts.into_iter().filter_map(Result::err) {
-        warn!("failed to put the names back: {error:#}");
-    }
-}
-
-async fn switch_resolved(bus: &Connection, drop_in: &Path, tunnel: &Tunnel, servers: &[IpAddr]) -> anyhow::Result<()> {
-    resolved::ask(bus, tunnel.index, servers, &tunnel.search).await?;
-    files::public_folder(drop_in.parent().unwrap_or(Path::new("/")))?;
-    files::write_if_changed(drop_in, render::network_drop_in().as_bytes(), files::PUBLIC)?;
-    resolved::reload_networks(bus).await?;
-    wait_for_only(Path::new(RESOLVED_FILE), servers).await?;
-    if fs::read_link(HOST_FILE).ok().as_deref() != Some(Path::new(RESOLVED_FILE)) {
-        info!(
-            "`{HOST_FILE}` now points at `{RESOLVED_FILE}` instead of `{}`",
-            RESOLVED_FILES[0]
-        );
-        files::relink(Path::new(HOST_FILE), Path::new(RESOLVED_FILE))?;
-    }
-    [HOST_FILE, KUBELET_FILE]
-        .into_iter()
-        .try_for_each(|file| lists_only(Path::new(file), servers))
-}
-
-fn by_file(text: &str, servers: &[IpAddr]) -> anyhow::Result<()> {
-    let before = files::read(Path::new(HOST_FILE))?;
-    files::write_if_changed(Path::new(HOST_FILE), text.as_bytes(), files::PUBLIC)?;
-    let switched = [HOST_FILE, KUBELET_FILE]
-        .into_iter()
-        .try_for_each(|file| lists_only(Path::new(file), servers));
-    if let (Err(_), Some(before)) = (&switched, before) {
-        warn!("putting `{HOST_FILE}` back as it was");
-        if let Err(error) = files::write(Path::new(HOST_FILE), before.as_bytes(), files::PUBLIC) {
-            warn!("failed to put the names back: {error:#}");
-        }
-    }
-    switched.context("failed to set the host's names right")
-}
-
-async fn wait_for_only(file: &Path, servers: &[IpAddr]) -> anyhow::Result<()> {
-    let deadline = Instant::now() + SWITCH;
-    loop {
-        match lists_only(file, servers) {
-            Err(_) if Instant::now() < deadline => sleep(POLL).await,
-            outcome => return outcome,
-        }
-    }
+    let notes = PathBuf::from(format!("/run/systemd/netif/links/{uplink}"));
+    Ok(files::read(&notes)?.as_deref().and_then(plan::network_file))
 }
 
 /// Whether a resolver file names the on-premises servers and no other.

@@ -5,7 +5,8 @@ use std::net::IpAddr;
 /// glibc reads no more `nameserver` lines (`MAXNS` of `resolv.h`), and a kubelet passes no more on.
 const MOST_SERVERS: usize = 3;
 
-pub(super) const HEADER: &str = "# Written by dynk8s-agent: the on-premises resolvers, reached through the tunnel.\n";
+/// How the agent's own resolver files begin.
+pub(crate) const HEADER: &str = "# Written by dynk8s-agent: the on-premises resolvers, reached through the tunnel.\n";
 
 /// The servers that a resolver file can name.
 pub(super) fn first_servers(servers: &[IpAddr]) -> &[IpAddr] {
@@ -26,7 +27,7 @@ pub(super) fn resolv_conf(servers: &[IpAddr], search: &[String]) -> String {
 }
 
 /// A drop-in that makes systemd-networkd keep what DHCP says about DNS to itself.
-pub(super) fn network_drop_in() -> &'static str {
+pub(super) const NETWORK_DROP_IN: &str =
     "# Written by dynk8s-agent, until the next boot: only the tunnel's resolvers are asked.
 [DHCPv4]
 UseDNS=no
@@ -39,8 +40,18 @@ UseDomains=no
 [IPv6AcceptRA]
 UseDNS=no
 UseDomains=no
-"
-}
+";
+
+/// A drop-in that makes NetworkManager keep what DHCP says about DNS to itself, and its hands off the tunnel.
+pub(super) const NETWORK_MANAGER_DROP_IN: &str =
+    "# Written by dynk8s-agent, until the next boot: only the tunnel's resolvers are asked.
+[main]
+dns=none
+systemd-resolved=false
+
+[keyfile]
+unmanaged-devices+=interface-name:dynk8s
+";
 
 /// The hosts file with the node's own name in it, so that nobody waits for a resolver that does not know it; `None` if
 /// it says so already.

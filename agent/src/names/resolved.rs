@@ -9,8 +9,8 @@ use zbus::connection::Builder;
 use zbus::fdo::DBusProxy;
 use zbus::names::BusName;
 
-const RESOLVED: &str = "org.freedesktop.resolve1";
-const NETWORKD: &str = "org.freedesktop.network1";
+pub(super) const RESOLVED: &str = "org.freedesktop.resolve1";
+pub(super) const NETWORKD: &str = "org.freedesktop.network1";
 
 /// How long a manager may take for one call.
 const PATIENCE: Duration = Duration::from_secs(10);

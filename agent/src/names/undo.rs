@@ -1,4 +1,4 @@
-//! Undoes the names: the managers first, so that the host's own resolvers are in before the on-premises ones are out.
+//! Undoes the names: the host's own resolvers are in before the on-premises ones are out.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,43 +7,53 @@ use anyhow::Context as _;
 use tracing::warn;
 
 use super::before::Changed;
-use super::{HOST_FILE, HOSTS_FILE, KUBELET_FILE, plan, resolved};
-use crate::host::files;
+use super::{HOST_FILE, HOSTS_FILE, KUBELET_FILE, network_manager, plan, resolved};
+use crate::host::{files, labels};
 use crate::tunnel::INTERFACE;
 
 /// Brings the host's names back as they were before this agent, and says what it did. `base` has the records.
 pub(crate) async fn undo(base: &Path) -> anyhow::Result<Vec<String>> {
-    let told = tell_managers().await;
     let changed = Changed {
         resolv_conf: Path::new(HOST_FILE),
         hosts: Path::new(HOSTS_FILE),
     };
+    // Before NetworkManager hears that the file is its own again.
     let put_back = changed.put_back(base);
+    let told = tell_managers().await;
     let removed = files::remove(Path::new(KUBELET_FILE));
+    labels::restore(&[HOST_FILE, HOSTS_FILE]).await;
     let mut done = put_back?;
     done.extend(told?);
     removed.map(|()| done)
 }
 
-async fn tell_managers() -> anyhow::Result<Option<String>> {
-    let drop_ins = drop_ins(Path::new(plan::DROP_INS))?;
-    drop_ins.iter().try_for_each(|it| files::remove(it))?;
+async fn tell_managers() -> anyhow::Result<Vec<String>> {
+    let networkd = drop_ins(Path::new(plan::DROP_INS))?;
+    let network_manager = Path::new(plan::NETWORK_MANAGER_DROP_IN);
+    let told = network_manager.exists();
+    networkd.iter().try_for_each(|it| files::remove(it))?;
+    files::remove(network_manager)?;
+    let mut done = Vec::new();
     let Some(bus) = resolved::bus().await else {
-        return Ok(None);
+        return Ok(done);
     };
+    if !networkd.is_empty() {
+        resolved::reload_networks(&bus).await?;
+        done.push("systemd-networkd takes the VPC's resolvers again".to_owned());
+    }
+    if told && resolved::runs(Some(&bus), network_manager::NETWORK_MANAGER).await? {
+        network_manager::reload(&bus).await?;
+        done.push("NetworkManager takes the VPC's resolvers again".to_owned());
+    }
     if let Some(link) = tunnel_index()?
-        && resolved::runs(Some(&bus), "org.freedesktop.resolve1").await?
+        && resolved::runs(Some(&bus), resolved::RESOLVED).await?
     {
         // It forgets the servers with the interface at the latest.
         if let Err(error) = resolved::forget(&bus, link).await {
             warn!("{error:#}");
         }
     }
-    if drop_ins.is_empty() {
-        return Ok(None);
-    }
-    resolved::reload_networks(&bus).await?;
-    Ok(Some("systemd-networkd takes the VPC's resolvers again".to_owned()))
+    Ok(done)
 }
 
 fn tunnel_index() -> anyhow::Result<Option<u32>> {

@@ -20,7 +20,7 @@ pub(super) struct Before {
 /// What `/etc/resolv.conf` is, so that it can be made again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum ResolvConf {
+pub(in crate::names) enum ResolvConf {
     Absent,
     Link(PathBuf),
     File(String),
@@ -37,7 +37,7 @@ pub(super) struct Unknown;
 /// What to make of the file, if anything; `records` come with the oldest first. What somebody else made of it since stays.
 pub(super) fn wanted(now: &ResolvConf, records: &[&Before]) -> Result<Option<ResolvConf>, Unknown> {
     // An image of a machine that was a node has the agent's file from the start: an older record knows better.
-    let before = records.iter().map(|it| &it.resolv_conf).find(|it| !it.is_ours());
+    let before = host_own(records);
     match (now, before) {
         (ResolvConf::Link(target), Some(_)) if target != Path::new(RESOLVED_FILE) => Ok(None),
         (ResolvConf::File(_), _) if !now.is_ours() => Ok(None),
@@ -45,6 +45,18 @@ pub(super) fn wanted(now: &ResolvConf, records: &[&Before]) -> Result<Option<Res
         (ResolvConf::File(_), None) => Err(Unknown),
         (ResolvConf::Absent | ResolvConf::Link(_), None) => Ok(None),
     }
+}
+
+/// What the host's own resolver file said, if it was a file.
+pub(super) fn own_text<'a>(records: &[&'a Before]) -> Option<&'a str> {
+    match host_own(records)? {
+        ResolvConf::File(text) => Some(text),
+        ResolvConf::Absent | ResolvConf::Link(_) => None,
+    }
+}
+
+fn host_own<'a>(records: &[&'a Before]) -> Option<&'a ResolvConf> {
+    records.iter().map(|it| &it.resolv_conf).find(|it| !it.is_ours())
 }
 
 impl ResolvConf {
