@@ -1,4 +1,4 @@
-//! SELinux labels: a file that is renamed into its place brings those of the folder it was written in.
+//! Labels of `SELinux`: a file that is renamed into its place brings those of the folder it was written in.
 
 use std::path::Path;
 use std::time::Duration;
@@ -29,10 +29,7 @@ async fn restore_by(program: &str, policy: &Path, paths: &[&str]) {
         Ok(ended) => ended.lines.join(" "),
         Err(error) => error.to_string(),
     };
-    warn!(
-        "failed to restore the SELinux labels of {}: {complaint}",
-        paths.join(", ")
-    );
+    warn!("failed to restore the labels of {}: {complaint}", paths.join(", "));
 }
 
 #[cfg(test)]
