@@ -22,7 +22,9 @@ AGENT = $(BUILD)/$(TRIPLE)/agent/dynk8s-agent
 LICENCES = $(BUILD)/rpm/LICENSE.$(TARGET)
 PACKAGE = $(BUILD)/rpm/dynk8s-agent-$(VERSION)-1.$(TARGET).rpm
 # The time that is built in is the commit's, and the paths are nobody's: whoever builds the same commit gets the same bytes.
-export SOURCE_DATE_EPOCH := $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || date +%s))
+# Compilers of C hear of the time too, and their work would be done again with each commit: so only we are told.
+unexport SOURCE_DATE_EPOCH
+SOURCE_DATE_EPOCH := $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null || date +%s))
 VERSION = $(shell sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 # What the package puts at /etc/dynk8s/agent.toml: another file than ours makes a package that knows its provisioner.
 CONFIGURATION = $(CURDIR)/packaging/etc/agent.toml
@@ -48,13 +50,13 @@ prepare: toolchain
 agent: toolchain
 	@[ -d "$$(rustc --print target-libdir --target $(TRIPLE))" ] || \
 		{ echo "make: Rust has no standard library for $(TRIPLE): rustup target add $(TRIPLE)"; exit 1; }
-	@RUSTFLAGS="-C target-feature=+crt-static $(REMAPPED:%=--remap-path-prefix=%)" \
+	@DYNK8S_BUILT=$(SOURCE_DATE_EPOCH) RUSTFLAGS="-C target-feature=+crt-static $(REMAPPED:%=--remap-path-prefix=%)" \
 		$(CARGO) build --locked --profile agent --package dynk8s-agent --target $(TRIPLE) \
 		$(CROSS:%=--config 'target.$(TRIPLE).linker="%-linux-gnu-gcc"') $(CARGO_OPTIONS)
 
 rpm: agent $(LICENCES)
 	@command -v rpmbuild >/dev/null || { echo "make: there is no rpmbuild: dnf install rpm-build, or apt-get install rpm"; exit 1; }
-	@rpmbuild -bb --quiet --target $(TARGET)-linux $(foreach it,$(RPM_DEFINITIONS),--define '$(subst =, ,$(it))') \
+	@SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) rpmbuild -bb --quiet --target $(TARGET)-linux $(foreach it,$(RPM_DEFINITIONS),--define '$(subst =, ,$(it))') \
 		packaging/rpm/dynk8s-agent.spec
 	@echo $(PACKAGE)
 

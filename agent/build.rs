@@ -7,9 +7,14 @@
 use std::env;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// Who tells the time that is built in: the Makefile, or whoever builds reproducibly in another way.
+const TIMES: [&str; 2] = ["DYNK8S_BUILT", "SOURCE_DATE_EPOCH"];
+
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-env-changed=SOURCE_DATE_EPOCH");
+    for name in TIMES {
+        println!("cargo::rerun-if-env-changed={name}");
+    }
     println!("cargo::rustc-env=DYNK8S_BUILT={}", built());
     let features = env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
     if features.split(',').any(|it| it == "crt-static") {
@@ -26,5 +31,6 @@ fn built() -> String {
             .duration_since(UNIX_EPOCH)
             .map_or(0, |it| it.as_secs())
     };
-    env::var("SOURCE_DATE_EPOCH").unwrap_or_else(|_| now().to_string())
+    let told = TIMES.iter().find_map(|it| env::var(it).ok());
+    told.unwrap_or_else(|| now().to_string())
 }
