@@ -9,7 +9,11 @@ use tokio::process::Command;
 
 use crate::host::progress::narrate;
 
+/// For `make`: all that tests build is of one time, or each commit would have the agent linked anew.
+pub const BUILT_AT: &str = "SOURCE_DATE_EPOCH=1767225600";
+
 const STAND_IN: &str = "dynk8s-lab-stand-in";
+const MESSAGES: &str = "--message-format=json-render-diagnostics";
 
 /// Where the programs are.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -23,17 +27,7 @@ pub struct Product {
 
 /// Builds what is not up to date; needs the network for that, so it comes before the lab enters namespaces of its own.
 pub async fn build() -> anyhow::Result<Product> {
-    let host = host_target().await?;
-    let mut agent = cargo(&[
-        "build",
-        "--profile",
-        "agent",
-        "--package",
-        "dynk8s-agent",
-        "--target",
-        &host,
-    ]);
-    agent.env("RUSTFLAGS", "-C target-feature=+crt-static");
+    let agent = make(&["agent", BUILT_AT, &format!("CARGO_OPTIONS={MESSAGES}")]);
     let agent = narrate("building dynk8s-agent, static", artifact(agent, "dynk8s-agent")).await?;
     let provisioner = build_provisioner().await?;
     let stand_in = cargo(&["build", "--package", "dynk8s-lab", "--bin", STAND_IN]);
@@ -57,9 +51,18 @@ pub async fn build_provisioner() -> anyhow::Result<PathBuf> {
 
 fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).args(["--locked", MESSAGES]);
+    quiet(command)
+}
+
+fn make(arguments: &[&str]) -> Command {
+    let mut command = Command::new("make");
+    command.arg("--no-print-directory").args(arguments);
+    quiet(command)
+}
+
+fn quiet(mut command: Command) -> Command {
     command
-        .args(arguments)
-        .args(["--locked", "--message-format=json-render-diagnostics"])
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
@@ -69,12 +72,15 @@ fn cargo(arguments: &[&str]) -> Command {
 
 /// Runs a build and finds, in what Cargo says, the program of that name.
 async fn artifact(mut build: Command, name: &str) -> anyhow::Result<PathBuf> {
-    let output = build.output().await.context("failed to start `cargo build`")?;
+    let output = build
+        .output()
+        .await
+        .context("failed to start the build: are `make` and `cargo` installed?")?;
     if !output.status.success() {
         bail!("failed to build `{name}`: see above");
     }
     program(&String::from_utf8_lossy(&output.stdout), name)
-        .with_context(|| format!("failed to find the program `{name}` in what `cargo build` says"))
+        .with_context(|| format!("failed to find the program `{name}` in what the build says"))
 }
 
 fn program(messages: &str, name: &str) -> Option<PathBuf> {
@@ -83,22 +89,6 @@ fn program(messages: &str, name: &str) -> Option<PathBuf> {
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
         .filter(|message| message["reason"] == "compiler-artifact" && message["target"]["name"] == name)
         .find_map(|message| message["executable"].as_str().map(PathBuf::from))
-}
-
-/// Where the target is named, Cargo keeps `RUSTFLAGS` from what runs while building: no macro can be static.
-async fn host_target() -> anyhow::Result<String> {
-    let answer = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
-        .args(["--print", "host-tuple"])
-        .output()
-        .await
-        .context("failed to ask rustc for its host")?;
-    if !answer.status.success() {
-        bail!(
-            "failed to ask rustc for its host: {}",
-            String::from_utf8_lossy(&answer.stderr).trim()
-        );
-    }
-    Ok(String::from_utf8_lossy(&answer.stdout).trim().to_owned())
 }
 
 #[cfg(test)]

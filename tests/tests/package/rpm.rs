@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use anyhow::Context;
 use dynk8s_lab::host::command::run;
+use dynk8s_lab::product::BUILT_AT;
 
 use crate::root::Root;
 use crate::{debian, packaging, workspace};
@@ -42,7 +43,7 @@ fn make_later() -> anyhow::Result<PathBuf> {
 
 fn make(variables: &[&str]) -> anyhow::Result<PathBuf> {
     let mut command = Command::new("make");
-    command.args(["--no-print-directory", "rpm"]).args(variables);
+    command.args(["--no-print-directory", "rpm", BUILT_AT]).args(variables);
     let printed = run(command.current_dir(workspace()))?;
     printed
         .lines()
