@@ -71,7 +71,7 @@ reproducible: rpm
 	git clone --quiet . "$$folder/another/place"; \
 	mkdir "$$folder/cargo"; ln -s $(or $(CARGO_HOME),$(HOME)/.cargo)/registry "$$folder/cargo/registry"; \
 	again=$$(env -u CARGO_TARGET_DIR CARGO_HOME="$$folder/cargo" \
-		$(MAKE) --no-print-directory --directory "$$folder/another/place" rpm TARGET=$(TARGET) | tail -n 1); \
+		$(MAKE) --no-print-directory --directory "$$folder/another/place" rpm TARGET=$(TARGET) SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) | tail -n 1); \
 	sha256sum $(PACKAGE) "$$again"; \
 	cmp $(PACKAGE) "$$again"; echo "the packages are the same"
 
