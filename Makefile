@@ -2,6 +2,7 @@
 #   make demo    a machine powers on and becomes a node, before your eyes
 #   make test    all tests
 #   make lint    formatting, clippy, licences and sources of dependencies, known vulnerabilities
+#   make terraform    the AWS side: format, tests, policy scan
 #   make agent   the agent as it is put into images: one static program
 #   make rpm     the package with the agent, for Fedora and its kin; TARGET=aarch64 builds for Graviton
 #   make aarch64        builds it for Graviton in a Debian, wherever this is, and runs the agent under qemu; a few minutes
@@ -9,6 +10,10 @@
 
 CARGO ?= cargo
 TOOLS := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/dynk8s/tools
+TOFU := $(TOOLS)/bin/tofu
+TOFU_VERSION := 1.12.6
+CHECKOV := $(TOOLS)/python-terraform/bin/checkov
+CHECKOV_VERSION := 3.3.30
 DENY := $(TOOLS)/bin/cargo-deny
 DENY_VERSION := 0.20.2
 ADVISORIES := https://github.com/RustSec/advisory-db
@@ -34,7 +39,7 @@ RPM_DEFINITIONS = workspace=$(CURDIR) workspace_version=$(VERSION) agent=$(AGENT
 REMAPPED = $(CURDIR)=/dynk8s $(BUILD)=/build $(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo \
 	$(shell rustc --print sysroot)/lib/rustlib/src/rust=/rustc/$(shell rustc --version --verbose | sed -n 's/^commit-hash: //p')
 
-.PHONY: aarch64 agent demo test lint prepare deny reproducible rpm toolchain
+.PHONY: aarch64 agent demo test lint prepare deny reproducible rpm terraform toolchain
 
 demo: toolchain
 	@$(CARGO) run --quiet --locked --package dynk8s-lab -- demo
@@ -93,6 +98,27 @@ deny: $(DENY)
 $(DENY):
 	@echo "installing cargo-deny $(DENY_VERSION) into $(TOOLS): a few minutes, once"
 	$(CARGO) install --quiet --locked --root $(TOOLS) --version $(DENY_VERSION) cargo-deny
+
+# The modules that decide need no provider. The rest does, and its registry may be out of reach.
+terraform: $(TOFU) $(CHECKOV)
+	$(TOFU) fmt -check -recursive terraform
+	for module in terraform/modules/*; do $(TOFU) -chdir=$$module init -input=false >/dev/null && $(TOFU) -chdir=$$module test || exit 1; done
+	$(CHECKOV) --directory terraform --framework terraform --quiet --compact --skip-download
+	@if $(TOFU) -chdir=terraform init -backend=false -input=false >/dev/null 2>&1; \
+	then $(TOFU) -chdir=terraform validate; \
+	else echo "make terraform: the AWS resources are NOT validated, because the provider cannot be had from here"; fi
+
+$(TOFU):
+	@command -v go >/dev/null || { echo "make: there is no Go to build OpenTofu with: see https://go.dev"; exit 1; }
+	@echo "building OpenTofu $(TOFU_VERSION) into $(TOOLS): about 15 minutes on two busy cores, once"
+	go mod download github.com/opentofu/opentofu@v$(TOFU_VERSION)
+	CGO_ENABLED=0 go build -C $$(go env GOMODCACHE)/github.com/opentofu/opentofu@v$(TOFU_VERSION) -mod=readonly -trimpath \
+		-ldflags "-s -w" -o $(TOFU) ./cmd/tofu
+
+$(CHECKOV):
+	@echo "installing checkov $(CHECKOV_VERSION) into $(TOOLS): a minute or two, once"
+	python3 -m venv $(TOOLS)/python-terraform
+	$(TOOLS)/python-terraform/bin/pip install --quiet checkov==$(CHECKOV_VERSION)
 
 toolchain:
 	@command -v $(CARGO) >/dev/null || { echo "make: there is no Rust toolchain: see https://rustup.rs"; exit 1; }
