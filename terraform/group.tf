@@ -23,8 +23,6 @@ module "user_data" {
 
   provisioner_url = var.provisioner_url
   provisioner_key = var.provisioner_key
-  swap            = var.swap
-  on_failure      = var.on_failure
 }
 
 locals {

@@ -120,20 +120,6 @@ variable "additional_policy_arns" {
   nullable    = false
 }
 
-variable "swap" {
-  description = "Whether machines turn swap \"off\", or \"keep\" it."
-  type        = string
-  default     = "off"
-  nullable    = false
-}
-
-variable "on_failure" {
-  description = "What a machine whose journey failed does: \"none\" (it stays and tries again), or \"poweroff\", which terminates it."
-  type        = string
-  default     = "none"
-  nullable    = false
-}
-
 variable "tags" {
   description = "Tags of everything."
   type        = map(string)

@@ -1,20 +1,10 @@
-# For an image in which everything is installed.
+# For an image in which everything is installed. What is filled in has no character that YAML or TOML would mind.
 
 locals {
-  # A string of JSON is a string of TOML too.
-  agent = <<-EOT
-    provisioner = ${jsonencode(var.provisioner_url)}
-    provisioner_key = ${jsonencode(var.provisioner_key)}
-    swap = ${jsonencode(var.swap)}
-    on_failure = ${jsonencode(var.on_failure)}
-  EOT
-
-  config = yamlencode({
-    write_files = [{ path = "/etc/dynk8s/agent.toml", permissions = "0644", content = local.agent }]
-    runcmd      = [["dynk8s-agent", "bootstrap"]]
+  text = templatefile("${path.module}/../../../packaging/cloud-init/baked.yaml", {
+    provisioner     = var.provisioner_url
+    provisioner_key = var.provisioner_key
   })
-
-  text = "#cloud-config\n${local.config}"
 }
 
 output "text" {

@@ -25,27 +25,3 @@ variable "provisioner_key" {
     error_message = "The provisioner's key is 32 bytes in base64, as `dynk8s-provisioner key` prints it."
   }
 }
-
-variable "swap" {
-  description = "Whether swap is turned \"off\" before the join, or kept (\"keep\")."
-  type        = string
-  default     = "off"
-  nullable    = false
-
-  validation {
-    condition     = contains(["off", "keep"], var.swap)
-    error_message = "Swap is turned \"off\", or is to \"keep\"."
-  }
-}
-
-variable "on_failure" {
-  description = "What becomes of a machine whose journey failed: \"none\" (it stays and tries again), or \"poweroff\", so that its group replaces it."
-  type        = string
-  default     = "none"
-  nullable    = false
-
-  validation {
-    condition     = contains(["none", "poweroff"], var.on_failure)
-    error_message = "A machine whose journey failed does \"none\", or a \"poweroff\"."
-  }
-}

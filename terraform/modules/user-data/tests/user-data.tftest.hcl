@@ -20,11 +20,9 @@ run "the_agent_learns_where_the_provisioner_is_and_nothing_else" {
     condition = yamldecode(output.text).write_files[0].content == join("\n", [
       "provisioner = \"https://dynk8s.onprem.example\"",
       "provisioner_key = \"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"",
-      "swap = \"off\"",
-      "on_failure = \"none\"",
       "",
     ])
-    error_message = "agent.toml holds the public URL, the public key and two settings."
+    error_message = "agent.toml holds the public URL and the public key."
   }
   assert {
     condition     = length(output.text) < 16384
@@ -54,12 +52,4 @@ run "half_a_key_is_refused" {
     provisioner_key = "AAECAwQFBgcICQoLDA0ODw=="
   }
   expect_failures = [var.provisioner_key]
-}
-
-run "a_failure_with_another_end_is_refused" {
-  command = plan
-  variables {
-    on_failure = "reboot"
-  }
-  expect_failures = [var.on_failure]
 }
