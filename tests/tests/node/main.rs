@@ -4,6 +4,7 @@
 //! `agent.toml` (lines for the agent's configuration; `include_str!` it into the machine's `Equipment`). To add a case, make its
 //! folder and list it twice below. A boot with a join takes a minute or more: what can honestly share one is one case.
 
+mod kube_proxy;
 mod reboot;
 mod stage;
 
@@ -27,7 +28,10 @@ fn main() -> anyhow::Result<ExitCode> {
     let mut arguments = Arguments::from_args();
     // An emulated machine takes all the processor it can get: cases take turns.
     arguments.test_threads = Some(1);
-    let trials = vec![case(&lab, "reboot", reboot::case)];
+    let trials = vec![
+        case(&lab, "kube_proxy", kube_proxy::case),
+        case(&lab, "reboot", reboot::case),
+    ];
     Ok(libtest_mimic::run(&arguments, trials).exit_code())
 }
 
