@@ -122,7 +122,16 @@ pub async fn names(machine: &Machine) -> anyhow::Result<()> {
         .find_map(|line| line.strip_prefix("resolvConf: "))
         .context("failed to find resolvConf in the kubelet's configuration")?
         .to_owned();
-    for path in ["/run/systemd/resolve/resolv.conf", "/etc/resolv.conf", &kubelet] {
+    let mut paths = vec!["/etc/resolv.conf", kubelet.as_str()];
+    if machine
+        .exec(&["systemctl", "is-active", "systemd-resolved"])
+        .await?
+        .code
+        == 0
+    {
+        paths.push("/run/systemd/resolve/resolv.conf");
+    }
+    for path in paths {
         let servers = resolvers(machine, path).await?;
         ensure!(servers == [PREMISES_GATEWAY.to_string()], "`{path}` lists {servers:?}");
     }

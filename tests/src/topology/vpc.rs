@@ -138,6 +138,8 @@ fn dhcp() -> Vec<String> {
         format!("--dhcp-option=option:router,{VPC_ROUTER}"),
         format!("--dhcp-option=option:dns-server,{VPC_RESOLVER}"),
         format!("--dhcp-option=option:domain-name,{VPC_DOMAIN}"),
+        // On AWS it is half an hour. Here no machine lives so long, and every one shall see its lease renewed.
+        "--dhcp-option=option:T1,20".to_owned(),
         "--dhcp-authoritative".to_owned(),
         "--no-ping".to_owned(),
         "--log-dhcp".to_owned(),

@@ -5,7 +5,11 @@
 //! folder and list it twice below. A boot with a join takes a minute or more: what can honestly share one is one case.
 
 mod kube_proxy;
+mod network_manager_alone;
+mod network_manager_with_resolved;
+mod networkd_with_resolved;
 mod reboot;
+mod resolvers;
 mod stage;
 
 use std::process::ExitCode;
@@ -30,6 +34,13 @@ fn main() -> anyhow::Result<ExitCode> {
     arguments.test_threads = Some(1);
     let trials = vec![
         case(&lab, "kube_proxy", kube_proxy::case),
+        case(&lab, "network_manager_alone", network_manager_alone::case),
+        case(
+            &lab,
+            "network_manager_with_resolved",
+            network_manager_with_resolved::case,
+        ),
+        case(&lab, "networkd_with_resolved", networkd_with_resolved::case),
         case(&lab, "reboot", reboot::case),
     ];
     Ok(libtest_mimic::run(&arguments, trials).exit_code())
