@@ -6,7 +6,7 @@ use aws_config::Region;
 use aws_config::default_provider::credentials::DefaultCredentialsChain;
 use aws_config::provider_config::ProviderConfig;
 use aws_credential_types::Credentials;
-use aws_credential_types::provider::{ProvideCredentials as _, SharedCredentialsProvider};
+use aws_credential_types::provider::{self, ProvideCredentials, SharedCredentialsProvider, future};
 use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::Provider;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
@@ -22,13 +22,32 @@ const KEPT: Duration = Duration::from_mins(15);
 
 /// Environment, shared files, web identity, container and instance, in the order of the AWS command line. `region` is where
 /// a web identity is exchanged.
-pub async fn chain(region: &str) -> SharedCredentialsProvider {
-    let tls = Provider::Rustls(CryptoMode::Ring);
-    let http = Builder::new().tls_provider(tls).build_https();
-    let chain = DefaultCredentialsChain::builder()
-        .configure(ProviderConfig::default().with_http_client(http))
-        .region(Region::new(region.to_owned()));
-    SharedCredentialsProvider::new(chain.build().await)
+pub fn chain(region: &str) -> SharedCredentialsProvider {
+    SharedCredentialsProvider::new(Chain(region.to_owned()))
+}
+
+/// A chain of AWS's remembers the files that it has read, and that one was not there: so each time there is a new one.
+#[derive(Debug)]
+struct Chain(String);
+
+impl Chain {
+    async fn walk(&self) -> provider::Result {
+        let tls = Provider::Rustls(CryptoMode::Ring);
+        let http = Builder::new().tls_provider(tls).build_https();
+        let chain = DefaultCredentialsChain::builder()
+            .configure(ProviderConfig::default().with_http_client(http))
+            .region(Region::new(self.0.clone()));
+        chain.build().await.provide_credentials().await
+    }
+}
+
+impl ProvideCredentials for Chain {
+    fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>
+    where
+        Self: 'a,
+    {
+        future::ProvideCredentials::new(self.walk())
+    }
 }
 
 /// Keeps credentials as long as they are good.

@@ -180,7 +180,7 @@ impl Resync {
         let region = region.context("failed to find a region to ask in")?;
         let client = match self.client.take() {
             Some(client) => client,
-            None => ec2::Client::new(fetch::client(PATIENCE)?, ec2::chain(region).await),
+            None => ec2::Client::new(fetch::client(PATIENCE)?, ec2::chain(region)),
         };
         let account = self.client.insert(client).account(region).await?;
         info!(account, "AWS credentials found");

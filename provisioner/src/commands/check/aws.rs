@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) async fn gather(config: &Config) -> Option<Aws> {
     let regions: BTreeSet<&String> = config.node_groups.iter().flat_map(|it| &it.regions).collect();
     let first = regions.first()?;
-    let client = Client::new(fetch::client(PATIENCE).ok()?, chain(first).await);
+    let client = Client::new(fetch::client(PATIENCE).ok()?, chain(first));
     if let Err(Error::Credentials(_)) = client.account(first).await {
         return None;
     }
