@@ -156,7 +156,15 @@ impl Machine<'_> {
     ) -> anyhow::Result<(ClaimAnswer, Tunnel)> {
         let deadline = Instant::now() + self.settings.deadlines.join;
         let work = async {
-            let joiner = Joiner::prepare(&self.facts, &self.keys.kubelet, version, self.settings, names).await?;
+            let joiner = Joiner::prepare(
+                &self.facts,
+                &self.keys.kubelet,
+                version,
+                self.settings,
+                &self.state,
+                names,
+            )
+            .await?;
             let brought = self.join_until(deadline, &joiner, version, answer, tunnel).await?;
             // From here on a start brings back what is there: a reset would take a good node apart.
             self.state.note_joined()?;

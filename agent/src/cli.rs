@@ -62,9 +62,10 @@ enum Command {
     /// Take the node apart, so that this instance can join again.
     ///
     /// Takes back what `kubeadm join` did, puts the host's DNS back as it was before the agent, and removes the tunnel with its
-    /// routes and rules, /run/dynk8s and the kubelet's resolver file. What was taken away is printed. The keys in
-    /// /var/lib/dynk8s stay: the next `run` continues the claim with fresh material. Once the Node has been Ready, the
-    /// provisioner hands nothing out any more; then terminate the instance instead.
+    /// routes and rules, /run/dynk8s and the kubelet's resolver file. What was taken away is printed. The keys that prove who
+    /// this instance is stay in /var/lib/dynk8s, so that the next `run` continues the claim with fresh material; the tunnel's
+    /// key goes. Once the Node has been Ready, the provisioner hands nothing out any more; then terminate the instance instead:
+    /// that is also what makes the provisioner delete the Node.
     ///
     /// First stop the unit: `systemctl stop dynk8s-agent`. A step that fails does not keep the others from being taken; the
     /// command may be given again.

@@ -22,7 +22,7 @@ use plan::{Found, Step};
 pub(crate) async fn reset(
     purpose: Purpose,
     cri_socket: Option<&str>,
-    tell: impl FnMut(&str) -> anyhow::Result<()>,
+    mut tell: impl FnMut(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<Vec<anyhow::Error>> {
     let unit = if service::booted_with_systemd() {
         Some(service::state(service::UNIT).await?)
@@ -38,7 +38,16 @@ pub(crate) async fn reset(
         joined: join::left_overs(),
         purpose,
     };
-    conduct(&plan::steps(found), async |step| take(step, cri_socket).await, tell).await
+    let failures = conduct(
+        &plan::steps(found),
+        async |step| take(step, cri_socket).await,
+        &mut tell,
+    )
+    .await?;
+    if failures.is_empty() {
+        tell(plan::next(purpose))?;
+    }
+    Ok(failures)
 }
 
 /// Takes the steps in their order, except those that would lose what a failed one still needs.
@@ -69,6 +78,7 @@ async fn conduct(
 async fn take(step: Step, cri_socket: Option<&str>) -> anyhow::Result<Vec<String>> {
     match step {
         Step::Join => take_back_join(cri_socket).await,
+        Step::Kubelet => disable_kubelet(Path::new(state::BASE)).await,
         Step::Claim => note_reset(Path::new(state::BASE)),
         Step::Names => names::undo(Path::new(state::BASE)).await,
         Step::Tunnel => Ok(if tunnel::remove().await? {
@@ -92,6 +102,16 @@ async fn take_back_join(cri_socket: Option<&str>) -> anyhow::Result<Vec<String>>
         bail!("`kubeadm reset` did not do all of it: {complaint}");
     }
     Ok(vec!["took back what `kubeadm join` did".to_owned()])
+}
+
+async fn disable_kubelet(base: &Path) -> anyhow::Result<Vec<String>> {
+    let mut done = Vec::new();
+    for id in state::instances(base)? {
+        if join::disable_kubelet(&State::at(base, &id)).await? {
+            done.push("it no longer starts at boot, as before the agent".to_owned());
+        }
+    }
+    Ok(done)
 }
 
 /// The keys and the generation stay, so that the next journey continues the claim.

@@ -88,10 +88,12 @@ impl State {
         }))
     }
 
-    /// Notes that what the last claim brought has been reset, before the next one asks for more. A kubelet's credentials
-    /// that are found from now on come from no join that succeeded.
+    /// Notes that what the last claim brought has been reset, before the next one asks for more, and brings it again. A
+    /// kubelet's credentials that are found from now on come from no join that succeeded.
     pub(crate) fn note_reset(&self) -> anyhow::Result<()> {
-        files::remove(&self.joined())?;
+        for path in [self.joined(), self.wireguard(), self.cluster()] {
+            files::remove(&path)?;
+        }
         match files::read(&self.generation())? {
             Some(generation) => files::write(&self.reset(), generation.as_bytes(), files::PRIVATE),
             None => Ok(()),
@@ -114,6 +116,25 @@ impl State {
     /// Notes that a join has succeeded.
     pub(crate) fn note_joined(&self) -> anyhow::Result<()> {
         files::write_if_changed(&self.joined(), b"", files::PRIVATE).map(|_| ())
+    }
+
+    /// Notes that the kubelet starts at boot because of the agent.
+    pub(crate) fn note_kubelet_enabled(&self) -> anyhow::Result<()> {
+        files::write_if_changed(&self.kubelet_enabled(), b"", files::PRIVATE).map(|_| ())
+    }
+
+    /// Whether the kubelet starts at boot because of the agent.
+    pub(crate) fn has_enabled_kubelet(&self) -> bool {
+        self.kubelet_enabled().exists()
+    }
+
+    /// Notes that the kubelet is as it was before the agent.
+    pub(crate) fn note_kubelet_as_before(&self) -> anyhow::Result<()> {
+        files::remove(&self.kubelet_enabled())
+    }
+
+    fn kubelet_enabled(&self) -> PathBuf {
+        self.folder.join("kubelet-enabled")
     }
 
     fn wireguard(&self) -> PathBuf {
@@ -173,7 +194,7 @@ mod tests {
         assert_eq!(state.spent().unwrap(), None);
         state.note_joined().unwrap();
         state.note_reset().unwrap();
-        assert!(!state.has_joined());
+        assert!(!state.has_joined() && state.kept().unwrap().is_none());
         assert_eq!(state.spent().unwrap(), Some(3));
         answer.generation = 4;
         state.keep(&answer).unwrap();
@@ -187,6 +208,10 @@ mod tests {
         let two = State::open(base.path(), &"i-0123abce".parse().unwrap()).unwrap();
         one.note_joined().unwrap();
         assert!(one.has_joined() && !two.has_joined());
+        one.note_kubelet_enabled().unwrap();
+        assert!(one.has_enabled_kubelet() && !two.has_enabled_kubelet());
+        one.note_kubelet_as_before().unwrap();
+        assert!(!one.has_enabled_kubelet());
         std::fs::create_dir(base.path().join("lost+found")).unwrap();
         assert_eq!(instances(base.path()).unwrap().len(), 2);
         assert!(instances(&base.path().join("absent")).unwrap().is_empty());

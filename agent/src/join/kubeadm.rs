@@ -62,12 +62,24 @@ pub(super) async fn kubelet_log() -> Vec<String> {
     }
 }
 
+/// Whether the kubelet starts at the next boot.
+pub(super) async fn kubelet_is_enabled() -> Result<bool, command::Error> {
+    systemctl("is-enabled").await
+}
+
 /// Lets the kubelet start at the next boot, which kubeadm leaves to others.
 pub(super) async fn enable_kubelet() -> Result<bool, command::Error> {
-    let ended = command::run("systemctl", &["enable", "kubelet.service"], SHORT, |line| {
-        debug!("systemctl: {line}");
-    })
-    .await?;
+    systemctl("enable").await
+}
+
+/// Takes [`enable_kubelet`] back.
+pub(super) async fn disable_kubelet() -> Result<bool, command::Error> {
+    systemctl("disable").await
+}
+
+async fn systemctl(verb: &str) -> Result<bool, command::Error> {
+    let arguments = [verb, "kubelet.service"];
+    let ended = command::run("systemctl", &arguments, SHORT, |line| debug!("systemctl: {line}")).await?;
     Ok(ended.success)
 }
 

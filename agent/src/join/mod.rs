@@ -18,6 +18,7 @@ use crate::config::Settings;
 use crate::facts::Facts;
 use crate::host::{command, files, service};
 use crate::names::Names;
+use crate::state::State;
 use crate::tunnel::Tunnel;
 
 pub(crate) use decide::Cause;
@@ -81,6 +82,7 @@ impl<'a> Joiner<'a> {
         key: &'a KubeletKey,
         kubelet: &'a str,
         settings: &Settings,
+        state: &State,
         _names: Names,
     ) -> anyhow::Result<Self> {
         let (configured, keep_swap) = (settings.cri_socket.as_deref(), settings.keep_swap);
@@ -96,9 +98,7 @@ impl<'a> Joiner<'a> {
             joiner.cri_socket = runtime::socket(configured, RUNTIME).await?;
             let seen = preflight::look(kubelet, keep_swap, &joiner.cri_socket).await?;
             preflight::mend(&seen).await?;
-            if !kubeadm::enable_kubelet().await? {
-                bail!("failed to enable the unit `kubelet.service`: is the kubelet's package installed?");
-            }
+            enable_kubelet(state).await?;
         }
         Ok(joiner)
     }
@@ -146,6 +146,29 @@ pub(crate) async fn reset(cri_socket: Option<&str>) -> anyhow::Result<Option<Str
     } else {
         ended.lines.last().cloned()
     })
+}
+
+/// A reset knows from the note that the kubelet was not enabled before.
+async fn enable_kubelet(state: &State) -> anyhow::Result<()> {
+    if kubeadm::kubelet_is_enabled().await? {
+        return Ok(());
+    }
+    state.note_kubelet_enabled()?;
+    if !kubeadm::enable_kubelet().await? {
+        bail!("failed to enable the unit `kubelet.service`: is the kubelet's package installed?");
+    }
+    Ok(())
+}
+
+/// Lets the kubelet stay away from the next boot, if it is the agent that let it come; tells whether it was.
+pub(crate) async fn disable_kubelet(state: &State) -> anyhow::Result<bool> {
+    if !state.has_enabled_kubelet() {
+        return Ok(false);
+    }
+    if kubeadm::kubelet_is_enabled().await? && !kubeadm::disable_kubelet().await? {
+        bail!("failed to disable the unit `kubelet.service`; `systemctl disable kubelet` tells why");
+    }
+    state.note_kubelet_as_before().map(|()| true)
 }
 
 /// Whether an earlier join left something behind.

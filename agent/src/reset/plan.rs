@@ -23,6 +23,7 @@ pub(super) struct Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Join,
+    Kubelet,
     Claim,
     Names,
     Tunnel,
@@ -40,7 +41,7 @@ pub(super) fn steps(found: Found) -> Vec<Step> {
     if found.joined {
         steps.push(Step::Join);
     }
-    steps.extend([Step::Claim, Step::Names, Step::Tunnel, Step::RunFolder]);
+    steps.extend([Step::Kubelet, Step::Claim, Step::Names, Step::Tunnel, Step::RunFolder]);
     if found.purpose == Purpose::Image {
         steps.extend([Step::CloudInit, Step::Logs, Step::State, Step::MachineId]);
     }
@@ -62,6 +63,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Join => "join",
+            Self::Kubelet => "kubelet",
             Self::Claim => "claim",
             Self::Names => "names",
             Self::Tunnel => "tunnel",
@@ -71,6 +73,20 @@ impl fmt::Display for Step {
             Self::State => "/var/lib/dynk8s",
             Self::MachineId => "machine-id",
         })
+    }
+}
+
+/// What the person who asked for it does next; the cluster's side is the provisioner's.
+pub(super) fn next(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Rejoin => {
+            "next: if the Node was Ready once, terminate the instance, and the provisioner deletes the Node and takes the key \
+             back; if it never was, `systemctl start dynk8s-agent` joins again"
+        }
+        Purpose::Image => {
+            "next: power off and make the image; terminate the instance, and the provisioner deletes its Node, if it was one, and \
+             takes the key back"
+        }
     }
 }
 
@@ -100,7 +116,14 @@ mod tests {
 
     use super::{Found, Purpose, Step, refusal, steps};
 
-    const RESET: [Step; 5] = [Step::Join, Step::Claim, Step::Names, Step::Tunnel, Step::RunFolder];
+    const RESET: [Step; 6] = [
+        Step::Join,
+        Step::Kubelet,
+        Step::Claim,
+        Step::Names,
+        Step::Tunnel,
+        Step::RunFolder,
+    ];
     const IMAGE: [Step; 4] = [Step::CloudInit, Step::Logs, Step::State, Step::MachineId];
 
     #[test_case(true, Purpose::Rejoin, &RESET; "a node")]

@@ -4,8 +4,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
 use super::Newcomer;
@@ -147,10 +145,7 @@ pub async fn resolvers(machine: &Machine, path: &str) -> anyhow::Result<Vec<Stri
 
 /// Neither the tunnel's private key nor a token's secret is in any log.
 async fn no_secret_shows(machine: &Machine, tunnel: &Tunnel, token_secrets: &[String]) -> anyhow::Result<()> {
-    let mut secrets = vec![tunnel.keys.private.clone()];
-    for encoded in token_secrets {
-        secrets.push(String::from_utf8(BASE64_STANDARD.decode(encoded)?)?);
-    }
+    let secrets = [token_secrets, std::slice::from_ref(&tunnel.keys.private)].concat();
     let journal = machine.exec(&["journalctl", "--boot", "--no-pager"]).await?.stdout;
     ensure!(
         journal.contains("dynk8s-agent"),

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 
 use super::checks;
 use crate::aws::cloud::Instance;
@@ -59,7 +61,8 @@ impl Newcomer {
             machine.check()?;
             for token in region.tokens().await? {
                 let secret = token["data"]["token-secret"].as_str().unwrap_or_default();
-                seen.borrow_mut().insert(secret.to_owned());
+                seen.borrow_mut()
+                    .insert(String::from_utf8(BASE64_STANDARD.decode(secret)?)?);
             }
             let node = region.get(&["node", id]).await?;
             Ok(node.filter(checks::is_ready))

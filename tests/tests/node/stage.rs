@@ -8,6 +8,7 @@ use dynk8s_lab::machine::image::Image;
 use dynk8s_lab::prepare::Prepared;
 use dynk8s_lab::region::{Equipment, Region, until};
 use dynk8s_lab::story::{Newcomer, checks};
+use serde_json::Value;
 
 /// A start, emulated, until the kubelet has told of it.
 const BOOT_WITHIN: Duration = Duration::from_mins(3);
@@ -67,18 +68,32 @@ impl Stage {
         checks::all(&self.region, &node.machine, &node.newcomer, &node.token_secrets).await
     }
 
-    /// Reboots a node, and waits until the cluster sees it Ready with the new boot.
+    /// Reboots a node, and waits until the cluster sees it Ready again.
     pub(crate) async fn reboot(&self, node: &Node) -> anyhow::Result<()> {
         node.machine.reboot().await?;
         node.machine.wait_for_agent(BOOT_WITHIN).await?;
+        self.is_ready_again(node).await
+    }
+
+    /// Waits until the cluster sees a node Ready in its present boot, and has taken its own taints back.
+    pub(crate) async fn is_ready_again(&self, node: &Node) -> anyhow::Result<()> {
         let boot = node.machine.read("/proc/sys/kernel/random/boot_id").await?;
         let id = &node.newcomer.instance.id;
-        let ready = until("the rebooted node is Ready", BOOT_WITHIN, async || {
+        let ready = until("the node is Ready again", BOOT_WITHIN, async || {
             node.machine.check()?;
             let node = self.region.get(&["node", id]).await?;
-            Ok(node.filter(|it| checks::is_ready(it) && it["status"]["nodeInfo"]["bootID"] == boot.trim()))
+            Ok(node.filter(|it| {
+                checks::is_ready(it) && !is_tainted(it) && it["status"]["nodeInfo"]["bootID"] == boot.trim()
+            }))
         });
         let outcome = ready.await.map(drop);
         outcome.with_context(|| format!("the console ends with:\n{}", node.machine.console_tail(40)))
     }
+}
+
+/// Whether the cluster itself keeps pods away, as from a node that was not Ready a moment ago.
+fn is_tainted(node: &Value) -> bool {
+    let taints = node["spec"]["taints"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut keys = taints.iter().filter_map(|it| it["key"].as_str());
+    keys.any(|it| it.starts_with("node.kubernetes.io/"))
 }

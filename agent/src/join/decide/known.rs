@@ -6,7 +6,8 @@ const REACH: &str =
 const SERVER: &str = "look at the provisioner's `cluster.server` and at the API server's certificate";
 const RIGHTS: &str =
     "the bootstrap group lacks a right: apply the provisioner's manifests, and compare kubeadm's own roles";
-const LEFT_OVERS: &str = "an earlier join left files behind: `kubeadm reset -f` removes them";
+const LEFT_OVERS: &str =
+    "an earlier join left files behind: stop the agent's unit, and `dynk8s-agent reset` removes them";
 const PACKAGES: &str = "install kubelet and kubeadm of the same minor release in the image";
 
 /// What turns swap off for good.
