@@ -6,6 +6,7 @@ use crate::stage::{INSTANCE, Stage, Who, file};
 
 const KEY: &str = "policy-key";
 const OWN: &str = "policy-own-key";
+const RETIRED: &str = r#"{"metadata":{"labels":{"dynk8s.du5t1n.me/retired":"true"}}}"#;
 
 /// A key of the pool as an operator makes it.
 fn key() -> Value {
@@ -80,7 +81,12 @@ pub(crate) fn reconcile_labels_keys_and_changes_none(stage: &Stage) -> anyhow::R
     stage.allowed(Who::Reconcile, &patch(KEY, &held(&format!("\"{INSTANCE}\""))))?;
     let another = patch(KEY, &held(r#""i-0aaaaaaaaaaaaaaa9""#));
     stage.refused(Who::Reconcile, &another, "from free to an instance")?;
+    let delete = format!("delete secret {KEY} -n dynk8s-system");
+    stage.allowed(Who::Admin, &patch(KEY, RETIRED))?;
+    stage.refused(Who::Reconcile, &delete, assigned)?;
     stage.allowed(Who::Reconcile, &patch(KEY, &held(r#""""#)))?;
+    // What `keys retire` marked goes once its instance is gone.
+    stage.allowed(Who::Reconcile, &delete)?;
     Ok(())
 }
 
