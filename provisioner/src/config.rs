@@ -162,6 +162,13 @@ impl Config {
         self.node_groups.iter().any(|it| it.lists(account, region))
     }
 
+    /// Whether an instance of a node group can be of one account only.
+    pub fn has_one_account(&self) -> bool {
+        let mut accounts = self.node_groups.iter().flat_map(|it| &it.accounts);
+        let first = accounts.next();
+        accounts.all(|it| Some(it) == first)
+    }
+
     /// The keys that a Worker may have; all of them if no group takes it, for then it gets none.
     pub fn pool_of(&self, worker: &Worker) -> Selector {
         let known = worker.status.as_ref().and_then(Known::of);

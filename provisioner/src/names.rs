@@ -10,6 +10,10 @@ pub const INSTANCE_LABEL: &str = "dynk8s.du5t1n.me/ec2-instance-id";
 /// a key is neither free nor anybody's, whatever its other label says, until an operator has changed it and removes this.
 pub const QUARANTINE_LABEL: &str = "dynk8s.du5t1n.me/quarantined";
 
+/// The annotation of a Worker that was made because a key bears its instance's name: its value is that key. Of which account
+/// the instance is, such a Worker does not know.
+pub const ADOPTED_ANNOTATION: &str = "dynk8s.du5t1n.me/adopted";
+
 /// The field of a key Secret that holds the wg-quick document.
 pub const KEY_FIELD: &str = "wireguard-config";
 

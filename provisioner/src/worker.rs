@@ -1,6 +1,6 @@
 //! The Worker: everything that is known of one instance. It holds no secret.
 //!
-//! `serve` writes `announced`, `attested`, `claim`, `contested`, `rejected` and `journey`, and `spec.wished`; `reconcile` writes all
+//! `serve` writes `announced`, `disputed`, `attested`, `claim`, `contested`, `rejected` and `journey`, and `spec.wished`; `reconcile` writes all
 //! the rest, its resync `described`, and `spec.wished` of what EC2 knows to be gone. Each patches its own fields only; what must not be written twice is guarded by the resource version.
 
 use std::collections::BTreeMap;
@@ -69,6 +69,9 @@ pub struct WorkerStatus {
     /// What SNS said last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub announced: Option<Announced>,
+    /// When another account than that of `announced` announced a start of the instance, before it had proven whose it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disputed: Option<Timestamp>,
     /// What was proven.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attested: Option<Attested>,
@@ -118,6 +121,14 @@ pub struct WorkerStatus {
     /// `Admitted`, `Rejected`, `Released`, each with a reason and a sentence.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
+}
+
+impl Worker {
+    /// Whether all that is known of the instance is the word of an account that another one contradicts.
+    pub fn is_disputed(&self) -> bool {
+        let disputed = |it: &WorkerStatus| it.disputed.is_some() && it.attested.is_none() && it.described.is_none();
+        !self.spec.forced && self.status.as_ref().is_some_and(disputed)
+    }
 }
 
 /// Where an instance stands.

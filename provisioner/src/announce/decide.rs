@@ -1,7 +1,8 @@
 //! What an announced state change is worth.
 //!
 //! SNS doubles, delays and reorders. `terminated` is final, whenever it comes; of the others the newest holds; and
-//! nothing raises what is wished gone.
+//! nothing raises what is wished gone. An instance has one account, and no other speaks for it; which one that is, a proof
+//! says, or EC2, or else whoever announced it first.
 
 #[cfg(test)]
 mod tests;
@@ -9,6 +10,7 @@ mod tests;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::config::Config;
+use crate::names::ADOPTED_ANNOTATION;
 use crate::sns::MAX_AHEAD;
 use crate::sns::outcome::Outcome;
 use crate::worker::{Announced, State, Wish, Worker};
@@ -27,6 +29,8 @@ pub enum Decision {
     Bury,
     /// Write down what was announced.
     Record,
+    /// Write down that another account, too, says that the instance is its own.
+    Dispute,
 }
 
 /// Why nothing comes of an event.
@@ -38,7 +42,7 @@ pub enum Ignored {
     Old,
     /// No node group wants instances of its account and region.
     NotEligible,
-    /// The instance is known to be of another account or region.
+    /// The instance is known to be of another account or region, or nobody knows of which.
     NotItsAccount,
     /// It was announced before.
     Repeated,
@@ -83,8 +87,10 @@ fn decide_unknown(event: &Announced, config: &Config, old: bool) -> Decision {
 }
 
 fn decide_known(worker: &Worker, event: &Announced, config: &Config) -> Decision {
-    if !is_of_its_account(worker, event, config) {
-        return Decision::Ignore(Ignored::NotItsAccount);
+    match place(worker) {
+        Some(known) if known != (&event.account, &event.region) => return decide_foreign(worker, event, config),
+        None if !may_be_of_its_account(worker, event, config) => return Decision::Ignore(Ignored::NotItsAccount),
+        _ => {}
     }
     let gone = worker.spec.wished == Wish::Gone;
     let before = worker.status.as_ref().and_then(|it| it.announced.as_ref());
@@ -103,19 +109,32 @@ fn decide_known(worker: &Worker, event: &Announced, config: &Config) -> Decision
     }
 }
 
-/// What is known of an instance must agree with the event; if nothing is, a node group must want it.
-fn is_of_its_account(worker: &Worker, event: &Announced, config: &Config) -> bool {
+/// The word of another account than the one that announced the instance first. Which of them lies, only a proof can tell.
+fn decide_foreign(worker: &Worker, event: &Announced, config: &Config) -> Decision {
     let status = worker.status.as_ref();
-    let announced = status
-        .and_then(|it| it.announced.as_ref())
-        .map(|it| (&it.account, &it.region));
-    let attested = status
-        .and_then(|it| it.attested.as_ref())
-        .map(|it| (&it.account, &it.region));
-    match attested.or(announced) {
-        Some(known) => known == (&event.account, &event.region),
-        None => config.lists(&event.account, &event.region),
+    let is_told = status.is_some_and(|it| it.disputed.is_some() || it.attested.is_some() || it.described.is_some());
+    let starts = matches!(event.state, State::Pending | State::Running);
+    if starts && !is_told && config.lists(&event.account, &event.region) {
+        Decision::Dispute
+    } else {
+        Decision::Ignore(Ignored::NotItsAccount)
     }
+}
+
+/// The account and the region that the instance is known to be of.
+fn place(worker: &Worker) -> Option<(&String, &String)> {
+    let status = worker.status.as_ref()?;
+    let attested = status.attested.as_ref().map(|it| (&it.account, &it.region));
+    let described = status.described.as_ref().map(|it| (&it.account, &it.region));
+    let announced = status.announced.as_ref().map(|it| (&it.account, &it.region));
+    attested.or(described).or(announced)
+}
+
+/// Of a Worker that was made because a key bears its instance's name nobody knows whose it was; what it has may be in use.
+fn may_be_of_its_account(worker: &Worker, event: &Announced, config: &Config) -> bool {
+    let annotations = worker.metadata.annotations.as_ref();
+    let adopted = annotations.is_some_and(|it| it.contains_key(ADOPTED_ANNOTATION));
+    config.lists(&event.account, &event.region) && (!adopted || config.has_one_account())
 }
 
 /// EventBridge's times are whole seconds, so that within one the order of an instance's life decides.

@@ -30,7 +30,8 @@ pub async fn record(store: &Store, config: &Config, change: &StateChange, now: T
             (Decision::Record, Some(worker)) => {
                 store.record(&worker, json!({ "announced": announced })).await.map(drop)
             }
-            (Decision::Record, None) => Ok(()),
+            (Decision::Dispute, Some(worker)) => store.record(&worker, json!({ "disputed": now })).await.map(drop),
+            (Decision::Record | Decision::Dispute, None) => Ok(()),
         };
         match written {
             Ok(()) if decision == Decision::Record => return Ok(Outcome::Recorded),

@@ -47,10 +47,18 @@ pub fn decide(
 ) -> Step {
     let nothing = WorkerStatus::default();
     let status = worker.and_then(|it| it.status.as_ref()).unwrap_or(&nothing);
+    let disputed = worker.is_some_and(Worker::is_disputed);
     if worker.is_some_and(|it| it.spec.wished == Wish::Gone) {
-        return refuse(Reason::Gone, "the instance is gone");
+        return if disputed {
+            refuse(
+                Reason::NotYet,
+                "what another account said of the instance is being cleared away",
+            )
+        } else {
+            refuse(Reason::Gone, "the instance is gone")
+        };
     }
-    match status.announced.as_ref().map(|it| it.state) {
+    match status.announced.as_ref().filter(|_| !disputed).map(|it| it.state) {
         Some(State::Terminated) => return refuse(Reason::Gone, "AWS says that the instance is terminated"),
         Some(State::Stopping | State::Stopped | State::ShuttingDown) => {
             return refuse(Reason::NotYet, "AWS says that the instance is not running");
@@ -195,12 +203,16 @@ fn decide_unbound(
         return Step::Prove;
     };
     let undescribed = matches!(eligibility(status, identity, config), Eligibility::Undescribed);
+    let attested = Attested {
+        account: identity.account.clone(),
+        region: identity.region.clone(),
+        role: identity.role.clone(),
+        pending_time: identity.pending,
+        time: status.attested.as_ref().map_or(now, |it| it.time),
+    };
     let announced = status.announced.as_ref();
     if announced.is_some_and(|it| (&it.account, &it.region) != (&identity.account, &identity.region)) {
-        return refuse(
-            Reason::NotEligible,
-            "the instance was announced as one of another account or region",
-        );
+        return Step::Record(Change::Disowned(attested));
     }
     if let (Some(announced), Some(pending)) = (announced, identity.pending)
         && let Err((reason, text)) = fits_announcement(announced, pending)
@@ -213,13 +225,6 @@ fn decide_unbound(
     if !exists {
         return Step::Create;
     }
-    let attested = Attested {
-        account: identity.account.clone(),
-        region: identity.region.clone(),
-        role: identity.role.clone(),
-        pending_time: identity.pending,
-        time: status.attested.as_ref().map_or(now, |it| it.time),
-    };
     if waits(attested.time) || undescribed {
         return Step::Record(Change::Attested(attested));
     }

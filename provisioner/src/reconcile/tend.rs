@@ -16,7 +16,7 @@ use super::decide::{Orphan, orphans};
 use super::render;
 use super::watch::Stores;
 use crate::commands::keys::decide::inventory::{Entry, State, inventory};
-use crate::names::{INSTANCE_LABEL, QUARANTINE_LABEL, TOKEN_NAMESPACE};
+use crate::names::{ADOPTED_ANNOTATION, INSTANCE_LABEL, QUARANTINE_LABEL, TOKEN_NAMESPACE};
 use crate::worker::{Wish, Worker, WorkerSpec};
 
 /// How often it is looked after.
@@ -140,7 +140,8 @@ impl Tender {
             wished: Wish::Running,
             forced: false,
         };
-        let worker = Worker::new(instance.as_str(), spec);
+        let mut worker = Worker::new(instance.as_str(), spec);
+        worker.metadata.annotations = Some(BTreeMap::from([(ADOPTED_ANNOTATION.to_owned(), key.to_owned())]));
         match self.workers.create(&PostParams::default(), &worker).await {
             Err(Error::Api(status)) if status.is_already_exists() => return Ok(()),
             made => made?,

@@ -10,6 +10,8 @@ use crate::worker::{Attested, Claim};
 pub enum Change {
     /// The instance proved itself, but it has to be announced first.
     Attested(Attested),
+    /// The instance proved itself to be of another account than the one that announced it, whose word is forgotten.
+    Disowned(Attested),
     /// The instance proved itself: from now on the claim binds.
     Bound(Attested, Claim),
     /// The machine was reset after a failed join of this generation.
@@ -29,6 +31,7 @@ impl Change {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Attested(_) => "attested",
+            Self::Disowned(_) => "disowned",
             Self::Bound(..) => "bound",
             Self::Reset(_) => "reset",
             Self::Restarted(_) => "restarted",
@@ -42,6 +45,7 @@ impl Change {
     pub fn patch(&self) -> Value {
         match self {
             Self::Attested(attested) => json!({ "attested": attested }),
+            Self::Disowned(attested) => json!({ "attested": attested, "announced": null, "disputed": null }),
             Self::Bound(attested, claim) => json!({ "attested": attested, "claim": claim }),
             Self::Reset(generation) => json!({ "claim": { "reset": generation } }),
             Self::Restarted(pending) => json!({ "attested": { "pendingTime": pending } }),

@@ -1,8 +1,12 @@
 //! Whoever holds one of our accounts ends nobody in another one, though he knows every instance by its id.
 
-use serde_json::Value;
+use std::collections::BTreeMap;
 
-use super::aws::{event, published, sign};
+use dynk8s_api::problem::Reason;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::aws::{ID, event, published, sign};
 use super::place::Place;
 use crate::config::Config;
 
@@ -34,17 +38,29 @@ fn over_the_other_topic(event: &Value) -> String {
     message.to_string()
 }
 
-#[tokio::test]
-async fn a_sweep_of_another_account_changes_nothing() {
+/// Both accounts are listed, and each has a topic.
+fn both() -> Config {
     let mut config: Config = toml::from_str(include_str!("../../../testdata/provisioner.toml")).unwrap();
     config.sns.topics.push(OTHER_TOPIC.to_owned());
     config.node_groups[0].accounts.push(OTHER.to_owned());
-    let place = Place::start_with(config).await;
+    config
+}
+
+/// What is wished of each instance, and what was announced; that somebody else announces it too is noted beside it.
+fn known(place: &Place) -> BTreeMap<String, (Value, Value)> {
+    let workers = place.cluster.lock().workers.clone();
+    let known = |it: Value| (it["spec"].clone(), it["status"]["announced"].clone());
+    workers.into_iter().map(|(name, it)| (name, known(it))).collect()
+}
+
+#[tokio::test]
+async fn a_sweep_of_another_account_changes_nothing() {
+    let place = Place::start_with(both()).await;
     for number in 0..INSTANCES {
         let message = published(&told(number, "running", "123456789012"));
         place.post("/sns", message.to_string()).await;
     }
-    let before = place.cluster.lock().workers.clone();
+    let before = known(&place);
     assert_eq!(before.len(), INSTANCES as usize);
     for number in 0..INSTANCES {
         for state in STATES {
@@ -54,7 +70,7 @@ async fn a_sweep_of_another_account_changes_nothing() {
             }
         }
     }
-    assert_eq!(place.cluster.lock().workers, before);
+    assert_eq!(known(&place), before);
     let swept = INSTANCES as usize * STATES.len();
     assert!(place.counted("not-eligible", swept), "{}", place.metrics.text());
     assert!(place.counted("other-topic", swept), "{}", place.metrics.text());
@@ -62,4 +78,30 @@ async fn a_sweep_of_another_account_changes_nothing() {
     let own = told(INSTANCES, "running", OTHER);
     place.post("/sns", over_the_other_topic(&own)).await;
     assert_eq!(place.cluster.lock().workers.len(), before.len() + 1);
+}
+
+#[tokio::test]
+async fn an_instance_that_another_account_announced_first_joins_by_its_proof() {
+    let place = Place::start_with(both()).await;
+    let lie = |state: &str| {
+        let mut event = event(state);
+        event["account"] = OTHER.into();
+        over_the_other_topic(&event)
+    };
+    for state in ["running", "stopped"] {
+        place.post("/sns", lie(state)).await;
+    }
+    place.announce("running").await;
+    assert_eq!(place.cluster.status(ID)["announced"]["account"], OTHER);
+    let agent = place.agent();
+    assert_eq!(agent.claim(None).await.unwrap_err(), Reason::NotAnnounced);
+    let status = place.cluster.status(ID);
+    assert_eq!(status["attested"]["account"], "123456789012");
+    assert!(status["announced"].is_null(), "{status}");
+    place.post("/sns", lie("terminated")).await;
+    assert_eq!(place.cluster.lock().workers[ID]["spec"]["wished"], "running");
+    let a_minute_ago = Timestamp::now() - SignedDuration::from_secs(61);
+    let attested = json!({ "status": { "attested": { "time": a_minute_ago } } });
+    place.cluster.merge(ID, &attested);
+    agent.claim(None).await.unwrap();
 }

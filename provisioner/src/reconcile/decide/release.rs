@@ -1,5 +1,7 @@
 //! Taking back what a gone instance had, in an order that forgets nothing: token, Node, rest, key, tombstone.
 
+use std::time::Duration;
+
 use super::status::Kind;
 use super::{Action, Draft, elapsed, key, node, token};
 
@@ -75,7 +77,13 @@ fn bury(draft: &mut Draft<'_>) {
         "Released",
         "nothing of the instance is left; this is its tombstone",
     );
-    let remaining = draft.case.config.times.tombstone.saturating_sub(elapsed(buried, now));
+    // Another account says that the instance is its own: it begins afresh.
+    let stays = if draft.case.worker.is_disputed() {
+        Duration::ZERO
+    } else {
+        draft.case.config.times.tombstone
+    };
+    let remaining = stays.saturating_sub(elapsed(buried, now));
     draft.look_again_in(remaining);
     if remaining.is_zero() && draft.actions.is_empty() && draft.findings.withdrawn.is_empty() {
         draft.act(Action::DeleteWorker);

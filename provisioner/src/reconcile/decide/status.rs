@@ -105,6 +105,11 @@ impl Draft<'_> {
 pub(super) fn acknowledge(draft: &mut Draft<'_>) {
     let status = draft.status;
     match &status.announced {
+        Some(_) if draft.case.worker.is_disputed() => {
+            let message =
+                "two accounts announce the instance as their own, so one of them lies; it is whose it proves to be";
+            draft.say(Kind::Announced, true, "Disputed", message);
+        }
         Some(it) => {
             let message = format!(
                 "EC2 says `{}` of an instance of account {}, {}",

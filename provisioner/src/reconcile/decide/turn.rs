@@ -8,10 +8,11 @@ use super::elapsed;
 use crate::worker::{Announced, State};
 
 /// Reasons that an operator must hear of.
-const ALARMS: [&str; 19] = [
+const ALARMS: [&str; 20] = [
     "AddressInUse",
     "AnotherKey",
     "Contested",
+    "Disputed",
     "Expired",
     "ForeignAddress",
     "ForeignNode",
@@ -131,6 +132,7 @@ mod tests {
     }
 
     #[test_case("Announced", "True", "Running", Weight::Normal)]
+    #[test_case("Announced", "True", "Disputed", Weight::Warning)]
     #[test_case("Announced", "False", "NotHeardOf", Weight::Quiet)]
     #[test_case("Claimed", "True", "Proven", Weight::Normal)]
     #[test_case("Claimed", "False", "Contested", Weight::Warning)]

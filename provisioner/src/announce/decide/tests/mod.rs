@@ -1,3 +1,4 @@
+mod accounts;
 mod order;
 
 use jiff::{SignedDuration, Timestamp};

@@ -13,7 +13,7 @@ fn after(events: &[&Announced], config: &Config) -> Option<Worker> {
     for event in events {
         loop {
             match decide(known.as_ref(), event, config, now()) {
-                Decision::Ignore(_) => break,
+                Decision::Ignore(_) | Decision::Dispute => break,
                 Decision::Create(wish) => known = Some(worker(wish, None)),
                 Decision::Bury => known.as_mut().unwrap().spec.wished = Wish::Gone,
                 Decision::Record => {

@@ -4,10 +4,11 @@ use dynk8s_api::PrivateKey;
 use dynk8s_api::problem::Reason;
 use test_case::test_case;
 
-use super::case::{Case, SAMPLE, ago, attested, identity, now, refused};
+use super::case::{Case, SAMPLE, ago, announced, attested, identity, now, refused};
 use crate::claim::decide::{Change, Step, decide};
 use crate::proof::Identity;
 use crate::worker::tests::described;
+use crate::worker::{State, Wish};
 
 const ROLE: &str = "role = { name = \"node\", unique_id = \"AROA0123456789ABCDEF\" }\n[node_group.labels]";
 
@@ -137,10 +138,40 @@ fn an_announcement_ends_the_wait() {
 }
 
 #[test]
-fn an_announcement_of_another_account_is_not_believed() {
+fn what_another_account_announced_is_forgotten_and_a_full_proof_suffices_after_a_minute() {
     let mut case = Case::new();
     case.status().announced.as_mut().unwrap().account = "999999999999".to_owned();
-    assert_eq!(refused(&case.decide_proven()), Some(Reason::NotEligible));
+    assert_eq!(case.decide_proven(), Step::Record(Change::Disowned(attested(0))));
+    let patch = Change::Disowned(attested(0)).patch();
+    assert!(patch["announced"].is_null() && patch["disputed"].is_null(), "{patch}");
+    (case.status().announced, case.status().attested) = (None, Some(attested(0)));
+    assert_eq!(refused(&case.decide()), Some(Reason::NotAnnounced));
+    case.status().attested = Some(attested(60));
+    assert!(matches!(case.decide_proven(), Step::Record(Change::Bound(..))));
+}
+
+#[test_case(State::Stopped; "stopped")]
+#[test_case(State::Terminated; "ended")]
+fn while_two_accounts_announce_it_the_word_of_none_keeps_it_from_its_proof(state: State) {
+    let mut case = Case::new();
+    case.status().announced = Some(announced(state));
+    assert!(refused(&case.decide()).is_some());
+    case.status().disputed = Some(ago(1));
+    assert_eq!(case.decide(), Step::Prove);
+}
+
+#[test]
+fn an_instance_that_another_account_ended_is_told_to_ask_again() {
+    let mut case = Case::new();
+    case.worker.spec.wished = Wish::Gone;
+    assert_eq!(refused(&case.decide()), Some(Reason::Gone));
+    case.status().disputed = Some(ago(1));
+    assert_eq!(refused(&case.decide()), Some(Reason::NotYet));
+    case.worker.spec.forced = true;
+    assert_eq!(refused(&case.decide()), Some(Reason::Gone), "an operator said so");
+    case.worker.spec.forced = false;
+    case.status().attested = Some(attested(60));
+    assert_eq!(refused(&case.decide()), Some(Reason::Gone), "its own account said so");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::fixture::{ONE, is_labelled, joined, plan, reason, settle, status, world};
 use super::scene::address;
 use crate::reconcile::decide::Action;
+use crate::worker::tests::described;
 use crate::worker::{Phase, State};
 
 #[test]
@@ -34,6 +35,27 @@ fn the_key_of_a_gone_instance_is_kept_while_a_node_shows_its_address() {
     settle(&mut world, ONE);
     assert!(is_labelled(&world, 1, ONE));
     assert_eq!(reason(&world, ONE, "Released"), "AddressInUse");
+}
+
+#[test]
+fn a_tombstone_that_another_account_contradicts_is_removed_at_once() {
+    let mut world = world(1);
+    world.announce(ONE, State::Running);
+    settle(&mut world, ONE);
+    world.announce(ONE, State::Terminated);
+    let now = world.now;
+    world.record(ONE, |it| it.disputed = Some(now));
+    settle(&mut world, ONE);
+    assert!(is_labelled(&world, 1, ONE), "what it had rests first");
+    world.now += Duration::from_mins(4);
+    let mut seen = world.workers[ONE].metadata.resource_version.clone();
+    for action in plan(&world, ONE).actions {
+        world.apply(ONE, action, &mut seen).unwrap();
+    }
+    assert!(is_labelled(&world, 1, ""));
+    assert_eq!(plan(&world, ONE).actions, [Action::DeleteWorker]);
+    world.record(ONE, |it| it.described = Some(described()));
+    assert_eq!(plan(&world, ONE).actions, [], "EC2 knows whose it is");
 }
 
 #[test]

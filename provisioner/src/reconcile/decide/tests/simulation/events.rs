@@ -107,7 +107,7 @@ impl Simulation {
                 Decision::Record => {
                     return self.world.record(instance, |it| it.announced = Some(announced.clone()));
                 }
-                Decision::Ignore(_) => return,
+                Decision::Ignore(_) | Decision::Dispute => return,
             }
         }
     }
