@@ -55,22 +55,22 @@ fn adopted() -> Worker {
     worker
 }
 
-#[test_case(announced(); "announced")]
-#[test_case(attested(); "proven")]
-#[test_case(known_to_ec2(); "described by EC2")]
-#[test_case(adopted(); "adopted, so that nobody knows whose it is")]
-fn no_other_account_ends_an_instance(worker: Worker) {
+#[test_case(&announced(); "announced")]
+#[test_case(&attested(); "proven")]
+#[test_case(&known_to_ec2(); "described by EC2")]
+#[test_case(&adopted(); "adopted, so that nobody knows whose it is")]
+fn no_other_account_ends_an_instance(worker: &Worker) {
     for state in [State::Stopping, State::Stopped, State::ShuttingDown, State::Terminated] {
-        let decision = decide(Some(&worker), &of_the_other(state), &both(), now());
+        let decision = decide(Some(worker), &of_the_other(state), &both(), now());
         assert_eq!(decision, Decision::Ignore(Ignored::NotItsAccount), "{state}");
     }
 }
 
-#[test_case(announced(); "announced")]
-#[test_case(attested(); "proven")]
-#[test_case(known_to_ec2(); "described by EC2")]
-fn its_own_account_ends_it(worker: Worker) {
-    let decision = decide(Some(&worker), &event(State::Terminated, 1), &both(), now());
+#[test_case(&announced(); "announced")]
+#[test_case(&attested(); "proven")]
+#[test_case(&known_to_ec2(); "described by EC2")]
+fn its_own_account_ends_it(worker: &Worker) {
+    let decision = decide(Some(worker), &event(State::Terminated, 1), &both(), now());
     assert_eq!(decision, Decision::Bury);
 }
 
