@@ -139,7 +139,14 @@ pub(super) async fn give_back(client: &Client, namespace: &str) {
         Ok::<_, Error>(())
     };
     // Whoever comes next finds out by itself, only later.
-    let _ = timeout(PATIENCE, giving).await;
+    match timeout(PATIENCE, giving).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => warn!(error = %error, "failed to give the Lease `{NAME}` back"),
+        Err(_) => warn!(
+            "failed to give the Lease `{NAME}` back: no answer within {} s",
+            PATIENCE.as_secs()
+        ),
+    }
 }
 
 fn version(lease: Option<&Lease>) -> Option<&str> {
