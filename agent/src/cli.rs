@@ -70,7 +70,7 @@ enum Command {
     /// First stop the unit: `systemctl stop dynk8s-agent`. A step that fails does not keep the others from being taken; the
     /// command may be given again.
     Reset,
-    /// Make this disk fit for an image: reset, then remove every id, key and log of this machine.
+    /// Make this disk fit for an image: reset, then remove the ids, the keys and the logs of this machine.
     ///
     /// After `reset` this also runs `cloud-init clean` where there is cloud-init, empties the journal, the logs of pods and
     /// syslog's, removes /var/lib/dynk8s, and empties /etc/machine-id, so that each instance draws its own. The configuration

@@ -141,11 +141,8 @@ pub(crate) async fn reset(cri_socket: Option<&str>) -> anyhow::Result<Option<Str
         .iter()
         .chain(&[KEY_PLACE])
         .try_for_each(|path| files::remove(Path::new(path)))?;
-    Ok(if ended.success {
-        None
-    } else {
-        ended.lines.last().cloned()
-    })
+    let last = ended.lines.last().map_or("it does not say why", String::as_str);
+    Ok((!ended.success).then(|| last.to_owned()))
 }
 
 /// A reset knows from the note that the kubelet was not enabled before.
