@@ -11,6 +11,7 @@ use dynk8s_lab::host::packages;
 use dynk8s_lab::machine::image::{self, Image};
 use dynk8s_lab::machine::{File, Machine, MachineConfig};
 use dynk8s_lab::programs::{self, Programs};
+use dynk8s_lab::story::checks;
 use dynk8s_lab::topology::Topology;
 use dynk8s_lab::topology::addresses::{VPC_FIRST_INSTANCE, VPC_RESOLVER, VPC_ROUTER};
 use libtest_mimic::{Arguments, Trial};
@@ -107,11 +108,7 @@ fn the_lease_is_the_reserved_address(lab: &Lab) -> anyhow::Result<()> {
 }
 
 fn resolvers_are_those_of_aws(lab: &Lab) -> anyhow::Result<()> {
-    let servers = |path: &str| -> anyhow::Result<Vec<String>> {
-        let text = lab.read(path)?;
-        let lines = text.lines().filter_map(|line| line.strip_prefix("nameserver "));
-        Ok(lines.map(ToOwned::to_owned).collect())
-    };
+    let servers = |path: &str| -> anyhow::Result<Vec<String>> { Ok(checks::nameservers(&lab.read(path)?)) };
     let upstream = servers("/run/systemd/resolve/resolv.conf")?;
     ensure!(upstream == [VPC_RESOLVER.to_string()], "{upstream:?}");
     for path in ["/etc/resolv.conf", "/run/systemd/resolve/stub-resolv.conf"] {

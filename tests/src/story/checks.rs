@@ -42,10 +42,16 @@ pub async fn all(
     no_secret_shows(machine, tunnel, token_secrets).await
 }
 
-/// Whether a Node is Ready.
-pub fn is_ready(node: &Value) -> bool {
+fn is_ready(node: &Value) -> bool {
     let conditions = node["status"]["conditions"].as_array();
     conditions.is_some_and(|all| all.iter().any(|it| it["type"] == "Ready" && it["status"] == "True"))
+}
+
+/// Whether a Node is Ready, and the cluster itself keeps pods away no longer: its own taints go a moment later.
+pub fn is_settled(node: &Value) -> bool {
+    let taints = node["spec"]["taints"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut keys = taints.iter().filter_map(|it| it["key"].as_str());
+    is_ready(node) && !keys.any(|it| it.starts_with("node.kubernetes.io/"))
 }
 
 /// Whether a Worker's condition says that pods may come.
@@ -81,14 +87,9 @@ async fn node(region: &Region, instance: &Instance, tunnel: &Tunnel) -> anyhow::
         expect(label, &labels[label], json!(wanted))?;
     }
     expect("role", &labels["node-role.kubernetes.io/burst"], json!(""))?;
-    // The cluster lifts its own taint a moment after the node is Ready.
-    let taints = node["spec"]["taints"].as_array().cloned().unwrap_or_default();
-    let lasting = taints
-        .into_iter()
-        .filter(|it| it["key"] != "node.kubernetes.io/not-ready");
     expect(
         "taints",
-        &lasting.collect(),
+        &node["spec"]["taints"],
         json!([{"key": "example.org/burst", "value": "yes", "effect": "NoSchedule"}]),
     )?;
     ensure!(is_ready(&node), "the Node is not Ready");
@@ -126,12 +127,8 @@ pub async fn names(machine: &Machine) -> anyhow::Result<()> {
         .context("failed to find resolvConf in the kubelet's configuration")?
         .to_owned();
     let mut paths = vec!["/etc/resolv.conf", kubelet.as_str()];
-    if machine
-        .exec(&["systemctl", "is-active", "systemd-resolved"])
-        .await?
-        .code
-        == 0
-    {
+    let resolved = machine.exec(&["systemctl", "is-active", "systemd-resolved"]).await?;
+    if resolved.code == 0 {
         paths.push("/run/systemd/resolve/resolv.conf");
     }
     for path in paths {
@@ -143,9 +140,13 @@ pub async fn names(machine: &Machine) -> anyhow::Result<()> {
 
 /// The resolvers that a file on the machine lists.
 pub async fn resolvers(machine: &Machine, path: &str) -> anyhow::Result<Vec<String>> {
-    let text = machine.read(path).await?;
+    Ok(nameservers(&machine.read(path).await?))
+}
+
+/// The resolvers that the text of a resolver file lists.
+pub fn nameservers(text: &str) -> Vec<String> {
     let servers = text.lines().filter_map(|line| line.strip_prefix("nameserver "));
-    Ok(servers.map(ToOwned::to_owned).collect())
+    servers.map(ToOwned::to_owned).collect()
 }
 
 /// Neither the tunnel's private key nor a token's secret is in any log.

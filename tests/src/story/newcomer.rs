@@ -65,7 +65,7 @@ impl Newcomer {
                     .insert(String::from_utf8(BASE64_STANDARD.decode(secret)?)?);
             }
             let node = region.get(&["node", id]).await?;
-            Ok(node.filter(checks::is_ready))
+            Ok(node.filter(checks::is_settled))
         })
         .await?;
         region

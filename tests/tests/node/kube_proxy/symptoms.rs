@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use dynk8s_lab::cluster::{API_NAME, API_PORT};
 use dynk8s_lab::region::until;
+use dynk8s_lab::story::checks;
 use dynk8s_lab::topology::addresses::PREMISES_GATEWAY;
 
 use super::proxy;
@@ -32,10 +33,7 @@ pub(super) async fn symptoms(stage: &Stage, node: &Node) -> anyhow::Result<Vec<S
 
 async fn proxy_has_the_resolver_of_the_premises(stage: &Stage, proxy: &str) -> anyhow::Result<()> {
     let text = exec(stage, "kube-system", proxy, &["cat", "/etc/resolv.conf"]).await?;
-    let servers: Vec<_> = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("nameserver "))
-        .collect();
+    let servers = checks::nameservers(&text);
     ensure!(
         servers == [PREMISES_GATEWAY.to_string()],
         "kube-proxy's resolvers are {servers:?}"
