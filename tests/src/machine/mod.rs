@@ -8,7 +8,7 @@ mod qemu;
 
 use std::fmt;
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -75,7 +75,7 @@ impl Machine {
     /// Lets the machine start again, from its disk as it is by then.
     pub async fn reboot(&self) -> anyhow::Result<()> {
         let name = &self.name;
-        self.end_with("reboot").await?;
+        self.end().await?;
         // The image's own: what was laid over it at the power on is on the disk, if it is still there.
         let command = qemu::run(&self.image, &self.config, &self.image.initrd, &self.files);
         let process = Process::start(command, &self.files.log, &self.spawn)
@@ -84,27 +84,16 @@ impl Machine {
         Ok(())
     }
 
-    /// Shuts the machine down; its disk is then an image that others can be powered on with.
-    pub async fn power_off(self) -> anyhow::Result<Image> {
-        self.end_with("poweroff").await?;
-        let disk = self.config.folder.join("off.qcow2");
-        fs::rename(&self.files.disk, &disk).with_context(|| format!("failed to keep the disk of `{}`", self.name))?;
-        Ok(Image {
-            disk,
-            ..self.image.clone()
-        })
-    }
-
-    /// Asks systemd for the end, and waits until qemu has ended: it does so instead of a reset, too.
-    async fn end_with(&self, verb: &str) -> anyhow::Result<()> {
+    /// Asks systemd for a reboot, and waits until qemu has ended: it does so instead of a reset.
+    async fn end(&self) -> anyhow::Result<()> {
         // The guest agent may be stopped before it has answered: what counts is the end.
-        let asked = self.run(&["systemctl", "--no-block", verb]).await;
+        let asked = self.run(&["systemctl", "--no-block", "reboot"]).await;
         let end = Instant::now() + OFF_WITHIN;
         while self.check().is_ok() {
             if Instant::now() > end {
                 asked?;
                 bail!(
-                    "machine `{}` has not ended within {} s after `systemctl {verb}`; the console ends with:\n{}",
+                    "machine `{}` has not ended within {} s after `systemctl reboot`; the console ends with:\n{}",
                     self.name,
                     OFF_WITHIN.as_secs(),
                     self.console_tail(30)
@@ -207,9 +196,7 @@ impl Drop for Machine {
     fn drop(&mut self) {
         // qemu keeps them open until it ends, a moment later; the space is memory.
         for file in [&self.files.disk, &self.files.initrd] {
-            if let Err(error) = fs::remove_file(file)
-                && error.kind() != ErrorKind::NotFound
-            {
+            if let Err(error) = fs::remove_file(file) {
                 tracing::warn!("failed to remove `{}`: {error}", file.display());
             }
         }

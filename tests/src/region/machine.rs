@@ -19,8 +19,6 @@ const MEMORY: u32 = 2048;
 /// What one machine has beside what all have.
 #[derive(Debug, Clone, Default)]
 pub struct Equipment {
-    /// Lines for the agent's configuration.
-    pub agent_configuration: &'static str,
     /// Laid over the image; they may replace what all machines have.
     pub files: Vec<File>,
     /// In MiB, where the usual is not enough.
@@ -49,7 +47,6 @@ impl Region {
         let agent = &self.product.agent;
         let agent = std::fs::read(agent).with_context(|| format!("failed to read `{}`", agent.display()))?;
         let unit = format!("/usr/lib/systemd/system/{UNIT}");
-        let configuration = self.agent_configuration() + equipment.agent_configuration;
         let mut files = vec![
             File::new("/usr/bin/dynk8s-agent", 0o755, agent),
             File::new(&unit, 0o644, packaged(UNIT)?),
@@ -59,7 +56,7 @@ impl Region {
                 0o644,
                 packaged(KUBELET_ORDER)?,
             ),
-            File::new("/etc/dynk8s/agent.toml", 0o644, configuration),
+            File::new("/etc/dynk8s/agent.toml", 0o644, self.agent_configuration()),
             File::new("/etc/dynk8s/ca.pem", 0o644, self.authority.pem()),
         ];
         files.extend(equipment.files);

@@ -1,8 +1,7 @@
 //! What only a real system shows: machines that boot, join, fail, reboot and are taken apart, all in one region.
 //!
-//! A case is a folder: `mod.rs` has the fault and what must be true after it, and beside it lies what the machine gets, such as
-//! `agent.toml` (lines for the agent's configuration; `include_str!` it into the machine's `Equipment`). To add a case, make its
-//! folder and list it twice below. A boot with a join takes a minute or more: what can honestly share one is one case.
+//! A case is a folder: `mod.rs` has the fault and what must be true after it, and beside it lie the files that the machine gets
+//! (`include_str!` them into its `Equipment`). To add a case, make its folder and list it twice below. A boot with a join takes a minute or more: what can honestly share one is one case.
 
 mod kube_proxy;
 mod network_manager_alone;
@@ -13,25 +12,21 @@ mod resolvers;
 mod stage;
 
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use dynk8s_lab::host::containment;
 use dynk8s_lab::prepare;
-use libtest_mimic::{Arguments, Trial};
+use dynk8s_lab::turns::{self, Turns};
+use libtest_mimic::Trial;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::stage::Stage;
-
-type Lab = Arc<Mutex<(Stage, Runtime)>>;
 
 fn main() -> anyhow::Result<ExitCode> {
     let prepared = containment::enter_prepared(|| runtime()?.block_on(prepare::all()))?;
     let runtime = runtime()?;
     let stage = runtime.block_on(Stage::set(&prepared))?;
-    let lab: Lab = Arc::new(Mutex::new((stage, runtime)));
-    let mut arguments = Arguments::from_args();
     // An emulated machine takes all the processor it can get: cases take turns.
-    arguments.test_threads = Some(1);
+    let lab = Turns::on(stage, runtime);
     let trials = vec![
         case(&lab, "kube_proxy", kube_proxy::case),
         case(&lab, "network_manager_alone", network_manager_alone::case),
@@ -43,20 +38,19 @@ fn main() -> anyhow::Result<ExitCode> {
         case(&lab, "networkd_with_resolved", networkd_with_resolved::case),
         case(&lab, "reboot", reboot::case),
     ];
-    Ok(libtest_mimic::run(&arguments, trials).exit_code())
+    Ok(turns::run(trials))
 }
 
-fn case(lab: &Lab, name: &str, case: impl AsyncFnOnce(&mut Stage) -> anyhow::Result<()> + Send + 'static) -> Trial {
-    let (lab, title) = (lab.clone(), format!("node-{name}"));
-    Trial::test(name, move || {
-        let mut lab = lab.lock().unwrap_or_else(PoisonError::into_inner);
-        let (stage, runtime) = &mut *lab;
-        let outcome = runtime.block_on(async {
-            stage.region.mend().await?;
-            let outcome = case(stage).await;
-            stage.region.with_evidence(&title, outcome).await
-        });
-        outcome.map_err(|error| format!("{error:#}").into())
+fn case(
+    lab: &Turns<Stage>,
+    name: &str,
+    case: impl AsyncFnOnce(&mut Stage) -> anyhow::Result<()> + Send + 'static,
+) -> Trial {
+    let title = format!("node-{name}");
+    lab.trial(name, async move |stage: &mut Stage| {
+        stage.region.mend().await?;
+        let outcome = case(stage).await;
+        stage.region.with_evidence(&title, outcome).await
     })
 }
 
