@@ -12,3 +12,4 @@ pub mod region;
 pub mod stand_in;
 pub mod story;
 pub mod topology;
+pub mod turns;

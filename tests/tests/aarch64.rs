@@ -46,11 +46,12 @@ impl Builder {
     fn shell(&self, script: &str) -> Command {
         let shown: [(&Path, &str); 3] = [
             (&self.workspace, "/mnt/dynk8s"),
-            (&self.registry, "/root/.cargo/registry"),
+            (&self.registry, "/mnt/cargo/registry"),
             (&self.built, "/mnt/built"),
         ];
-        let script =
-            format!("cd /mnt/dynk8s; export HOME=/root CARGO_TARGET_DIR=/mnt/built CARGO_NET_OFFLINE=true\n{script}");
+        let script = format!(
+            "cd /mnt/dynk8s; export CARGO_HOME=/mnt/cargo CARGO_TARGET_DIR=/mnt/built CARGO_NET_OFFLINE=true\n{script}"
+        );
         self.debian.command(&shown, &["sh", "-euc", &script])
     }
 }

@@ -13,25 +13,21 @@ mod stage;
 mod tunnel;
 
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use dynk8s_lab::host::containment;
 use dynk8s_lab::prepare;
-use libtest_mimic::{Arguments, Trial};
+use dynk8s_lab::turns::{self, Turns};
+use libtest_mimic::Trial;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::stage::Stage;
-
-type Lab = Arc<Mutex<(Stage, Runtime)>>;
 
 fn main() -> anyhow::Result<ExitCode> {
     let prepared = containment::enter_prepared(|| runtime()?.block_on(prepare::all()))?;
     let runtime = runtime()?;
     let stage = runtime.block_on(Stage::set(&prepared))?;
-    let lab: Lab = Arc::new(Mutex::new((stage, runtime)));
-    let mut arguments = Arguments::from_args();
     // There is one region with one ingress: faults take turns.
-    arguments.test_threads = Some(1);
+    let lab = Turns::on(stage, runtime);
     let trials = vec![
         trial(&lab, "nothing_is_wrong", join::nothing_is_wrong),
         trial(&lab, "kubeadm_fails_once", join::kubeadm_fails_once),
@@ -70,20 +66,19 @@ fn main() -> anyhow::Result<ExitCode> {
         trial(&lab, "spot_instance_is_taken_back", guard::spot_instance_is_taken_back),
         trial(&lab, "nothing_happens", guard::nothing_happens),
     ];
-    Ok(libtest_mimic::run(&arguments, trials).exit_code())
+    Ok(turns::run(trials))
 }
 
-fn trial(lab: &Lab, name: &str, fault: impl AsyncFnOnce(&mut Stage) -> anyhow::Result<()> + Send + 'static) -> Trial {
-    let (lab, title) = (lab.clone(), format!("faults-{name}"));
-    Trial::test(name, move || {
-        let mut lab = lab.lock().unwrap_or_else(PoisonError::into_inner);
-        let (stage, runtime) = &mut *lab;
-        let outcome = runtime.block_on(async {
-            stage.region.mend().await?;
-            let outcome = fault(stage).await;
-            stage.region.with_evidence(&title, outcome).await
-        });
-        outcome.map_err(|error| format!("{error:#}").into())
+fn trial(
+    lab: &Turns<Stage>,
+    name: &str,
+    fault: impl AsyncFnOnce(&mut Stage) -> anyhow::Result<()> + Send + 'static,
+) -> Trial {
+    let title = format!("faults-{name}");
+    lab.trial(name, async move |stage: &mut Stage| {
+        stage.region.mend().await?;
+        let outcome = fault(stage).await;
+        stage.region.with_evidence(&title, outcome).await
     })
 }
 

@@ -6,16 +6,14 @@ mod stage;
 mod workers;
 
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use dynk8s_lab::host::{containment, packages};
+use dynk8s_lab::turns::{self, Turns};
 use dynk8s_lab::{product, programs};
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Trial;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::stage::Stage;
-
-type Lab = Arc<Mutex<(Stage, Runtime)>>;
 
 fn main() -> anyhow::Result<ExitCode> {
     // Before the containment, because fetching and building need the network.
@@ -27,10 +25,8 @@ fn main() -> anyhow::Result<ExitCode> {
     })?;
     let runtime = runtime()?;
     let stage = runtime.block_on(Stage::set(&programs, &product))?;
-    let lab: Lab = Arc::new(Mutex::new((stage, runtime)));
-    let mut arguments = Arguments::from_args();
     // There is one cluster, and each trial breaks something in it.
-    arguments.test_threads = Some(1);
+    let lab = Turns::on(stage, runtime);
     let trials = vec![
         trial(&lab, "files_become_keys", keys::files_become_keys),
         trial(&lab, "bad_files_stay_out", keys::bad_files_stay_out),
@@ -50,19 +46,17 @@ fn main() -> anyhow::Result<ExitCode> {
         trial(&lab, "check_sees_each_fault", check::sees_each_fault),
         trial(&lab, "check_sees_a_bad_configuration", check::sees_a_bad_configuration),
     ];
-    Ok(libtest_mimic::run(&arguments, trials).exit_code())
+    Ok(turns::run(trials))
 }
 
-fn trial(lab: &Lab, name: &str, work: impl AsyncFnOnce(&mut Stage) -> anyhow::Result<()> + Send + 'static) -> Trial {
-    let lab = lab.clone();
-    Trial::test(format!("operator-{name}"), move || {
-        let mut lab = lab.lock().unwrap_or_else(PoisonError::into_inner);
-        let (stage, runtime) = &mut *lab;
-        let done = runtime.block_on(async {
-            stage.empty_the_pool().await?;
-            work(stage).await
-        });
-        done.map_err(|error| format!("{error:#}").into())
+fn trial(
+    lab: &Turns<Stage>,
+    name: &str,
+    work: impl AsyncFnOnce(&mut Stage) -> anyhow::Result<()> + Send + 'static,
+) -> Trial {
+    lab.trial(format!("operator-{name}"), async move |stage: &mut Stage| {
+        stage.empty_the_pool().await?;
+        work(stage).await
     })
 }
 

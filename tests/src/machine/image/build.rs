@@ -1,16 +1,13 @@
 //! Building the image: mmdebstrap installs Debian's packages, our files come on top, and the whole becomes a disk.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 
 use super::content::PACKAGES;
-use super::sources::mmdebstrap;
 use super::{DISK, INITRD, KERNEL};
-use crate::host::process::last_lines;
-use crate::host::progress::{narrate, say};
+use crate::debian::{bootstrap, common_recipe};
+use crate::host::progress::say;
 
 const ARCHIVE: &str = "files.cpio";
 const RESULT: &str = "image";
@@ -32,34 +29,14 @@ pub(super) async fn image(workshop: &Path, archive: &[u8]) -> anyhow::Result<Pat
     let files = workshop.join(ARCHIVE);
     std::fs::write(&files, archive).with_context(|| format!("failed to write `{}`", files.display()))?;
     say("building the machine's disk image from Debian's packages, once: about 2 minutes, and 150 MB to fetch");
-    let log = workshop.join("log");
-    let messages = File::create(&log).with_context(|| format!("failed to create `{}`", log.display()))?;
-    let mut command = mmdebstrap(&recipe(), "-").await;
-    command
-        .current_dir(workshop)
-        .stdin(Stdio::null())
-        .stdout(messages.try_clone()?)
-        .stderr(messages)
-        .kill_on_drop(true);
-    let status = narrate("building the image", command.status())
-        .await
-        .context("failed to start `mmdebstrap`: is it installed?")?;
-    if !status.success() {
-        let said = std::fs::read_to_string(&log).unwrap_or_default();
-        bail!(
-            "failed to build the image ({status}), `mmdebstrap` ends with:\n{}",
-            last_lines(&said, 20)
-        );
-    }
+    bootstrap("the image", &recipe(), "-", workshop).await?;
     Ok(result)
 }
 
 /// The words of the command that decide what comes out.
 pub(super) fn recipe() -> Vec<String> {
     let include = PACKAGES.lines().collect::<Vec<_>>().join(",");
-    let mut words: Vec<_> = ["/usr/share/man/*", "/usr/share/locale/*", "/usr/share/doc/*"]
-        .map(|excluded| format!("--dpkgopt=path-exclude={excluded}"))
-        .into();
+    let mut words = common_recipe();
     // What is there makes an initrd at each installation of a kernel; the image makes its own.
     words.push("--dpkgopt=path-exclude=/etc/kernel/postinst.d/*".to_owned());
     words.extend(["--variant=apt", "--format=null"].map(ToOwned::to_owned));

@@ -6,7 +6,7 @@ use anyhow::Context;
 use ring::digest::{Context as Digest, SHA256};
 
 use super::build;
-use super::sources::SUITE;
+use crate::debian::SUITE;
 use crate::machine::archive::File;
 use crate::programs::Programs;
 

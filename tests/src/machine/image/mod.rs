@@ -2,7 +2,6 @@
 
 mod build;
 mod content;
-pub(crate) mod sources;
 
 use std::path::PathBuf;
 

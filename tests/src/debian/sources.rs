@@ -15,8 +15,8 @@ const DEBIAN: [(&str, &str); 3] = [
 /// How apt reaches a mirror, and what it believes of its dates: the host has its reasons for these.
 const KEPT_OPTIONS: [&str; 4] = ["Acquire::http", "Acquire::https", "Acquire::Check-", "Acquire::Retries"];
 
-/// `mmdebstrap`, told what to make and where to, and where this host gets its packages.
-pub(crate) async fn mmdebstrap(recipe: &[String], target: &str) -> Command {
+/// Words for `mmdebstrap`: where this host gets its packages, what else to make of them, and where to.
+pub(super) async fn words(recipe: &[String], target: &str) -> Vec<String> {
     let os_release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
     let targets = ask(&[
         "apt-get",
@@ -28,14 +28,14 @@ pub(crate) async fn mmdebstrap(recipe: &[String], target: &str) -> Command {
     ])
     .await;
     let dump = ask(&["apt-config", "dump"]).await;
-    let mut command = Command::new("mmdebstrap");
-    command.args(options(&dump).into_iter().map(|option| format!("--aptopt={option}")));
-    command
-        .args(recipe)
-        .arg(SUITE)
-        .arg(target)
-        .args(sources(&os_release, &targets));
-    command
+    let mut words: Vec<_> = options(&dump)
+        .into_iter()
+        .map(|option| format!("--aptopt={option}"))
+        .collect();
+    words.extend_from_slice(recipe);
+    words.extend([SUITE, target].map(ToOwned::to_owned));
+    words.extend(sources(&os_release, &targets));
+    words
 }
 
 /// What a program of the host's apt says: nothing on a host without apt, where Debian's own mirror will do.
