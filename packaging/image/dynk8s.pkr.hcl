@@ -1,4 +1,4 @@
-# Images of Fedora in which everything is installed that a node needs; their user data are ../cloud-init/baked.yaml.
+# Images of Fedora in which everything is installed that a node needs; their user data are ../../cloud-init/baked.yaml.
 #   packer init . && packer build -var region=eu-central-1 -var packages=../../target/rpm -var version=0.1.0 .
 # `-only 'amazon-ebs.x86_64'` or `-only 'amazon-ebs.arm64'` makes one of the two.
 

@@ -1,7 +1,7 @@
 # For an image in which everything is installed. What is filled in has no character that YAML or TOML would mind.
 
 locals {
-  text = templatefile("${path.module}/../../../packaging/cloud-init/baked.yaml", {
+  text = templatefile("${path.module}/../../../cloud-init/baked.yaml", {
     provisioner     = var.provisioner_url
     provisioner_key = var.provisioner_key
   })

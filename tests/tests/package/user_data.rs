@@ -11,7 +11,7 @@ use test_case::test_case;
 
 use crate::root::Root;
 use crate::rpm::package;
-use crate::{debian, packaging};
+use crate::{debian, workspace};
 
 const BAKED: &str = "cloud-init/baked.yaml";
 const STOCK: &str = "cloud-init/stock-fedora.yaml";
@@ -42,7 +42,7 @@ struct File {
 }
 
 fn fill_in(template: &str) -> anyhow::Result<String> {
-    let text = fs::read_to_string(packaging(template))?;
+    let text = fs::read_to_string(workspace().join(template))?;
     Ok(VARIABLES
         .iter()
         .fold(text, |text, (name, value)| text.replace(&format!("${{{name}}}"), value)))
