@@ -54,6 +54,9 @@ pub(super) async fn ask(bus: &Connection, index: u32, servers: &[IpAddr], search
     domains.extend(search.iter().map(|it| (it.as_str(), false)));
     call(bus, RESOLVED, "SetLinkDNS", &(index, servers)).await?;
     call(bus, RESOLVED, "SetLinkDomains", &(index, domains)).await?;
+    // It writes its files when something changes and not otherwise, and somebody may have written into them. The root as a
+    // domain draws every name here all the while.
+    call(bus, RESOLVED, "SetLinkDefaultRoute", &(index, false)).await?;
     call(bus, RESOLVED, "SetLinkDefaultRoute", &(index, true)).await
 }
 

@@ -15,5 +15,6 @@ const FAULTS: &[&[&str]] = &[
 pub(crate) async fn case(stage: &mut Stage) -> anyhow::Result<()> {
     let node = stage.joined(Equipment::default()).await?;
     resolvers::stay(stage, &node, FAULTS).await?;
-    resolvers::of_the_vpc_are_known(&node).await
+    resolvers::of_the_vpc_are_known(&node).await?;
+    resolvers::are_set_right(&node, "/run/systemd/resolve/resolv.conf").await
 }
