@@ -49,6 +49,17 @@ pub async fn build_provisioner() -> anyhow::Result<PathBuf> {
     .await
 }
 
+/// Makes the provisioner's container image: an OCI layout, as it is pushed to a registry, and beside it the SBOM.
+pub async fn image() -> anyhow::Result<PathBuf> {
+    let mut make = make(&["image", BUILT_AT]);
+    let said = narrate("making the image of dynk8s-provisioner", said(&mut make)).await?;
+    let layout = said
+        .lines()
+        .last()
+        .context("failed to find the image in what `make` says")?;
+    Ok(PathBuf::from(layout))
+}
+
 fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).args(["--locked", MESSAGES]);
@@ -72,15 +83,22 @@ fn quiet(mut command: Command) -> Command {
 
 /// Runs a build and finds, in what Cargo says, the program of that name.
 async fn artifact(mut build: Command, name: &str) -> anyhow::Result<PathBuf> {
+    let said = said(&mut build)
+        .await
+        .with_context(|| format!("failed to build `{name}`"))?;
+    program(&said, name).with_context(|| format!("failed to find the program `{name}` in what the build says"))
+}
+
+/// Runs a build, and returns what it says.
+async fn said(build: &mut Command) -> anyhow::Result<String> {
     let output = build
         .output()
         .await
         .context("failed to start the build: are `make` and `cargo` installed?")?;
     if !output.status.success() {
-        bail!("failed to build `{name}`: see above");
+        bail!("the build ended with {}: see above", output.status);
     }
-    program(&String::from_utf8_lossy(&output.stdout), name)
-        .with_context(|| format!("failed to find the program `{name}` in what the build says"))
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn program(messages: &str, name: &str) -> Option<PathBuf> {
