@@ -71,7 +71,7 @@ async fn build(module: &Module, workshop: &Path, output: &Path) -> anyhow::Resul
 }
 
 /// Go reads the go.mod of the folder that it runs in, so this also fetches the release of Go that is asked for there.
-async fn check_go(source: &Path) -> anyhow::Result<()> {
+pub(super) async fn check_go(source: &Path) -> anyhow::Result<()> {
     let answer = match go(source).args(["env", "GOVERSION"]).output().await {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             bail!("there is no `go` in PATH: install Go 1.{OLDEST_GO} or later, or set {GIVEN}")
@@ -102,7 +102,7 @@ fn minor(version: &str) -> Option<u32> {
         .ok()
 }
 
-fn go(source: &Path) -> Command {
+pub(super) fn go(source: &Path) -> Command {
     let mut command = Command::new("go");
     command.current_dir(source).stdin(Stdio::null()).kill_on_drop(true);
     // Static programs, which also run in the machine; and no setting of the host's that changes what is built.

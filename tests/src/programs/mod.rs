@@ -2,6 +2,7 @@
 
 mod build;
 mod module;
+pub mod monitoring;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -15,14 +15,14 @@ use tokio::sync::OnceCell;
 use self::layout::{Entry, Layout};
 
 /// Builds are one at a time.
-async fn image() -> &'static Path {
+async fn image() -> anyhow::Result<&'static Path> {
     static IMAGE: OnceCell<PathBuf> = OnceCell::const_new();
-    IMAGE.get_or_init(async || product::image().await.unwrap()).await
+    Ok(IMAGE.get_or_try_init(product::image).await?)
 }
 
 #[tokio::test]
 async fn it_runs_one_program_as_nobody_in_particular() {
-    let layout = Layout::open(image().await).unwrap();
+    let layout = Layout::open(image().await.unwrap()).unwrap();
     let architecture = if cfg!(target_arch = "aarch64") {
         "arm64"
     } else {
@@ -38,7 +38,7 @@ async fn it_runs_one_program_as_nobody_in_particular() {
 
 #[tokio::test]
 async fn it_says_what_it_is() {
-    let layout = Layout::open(image().await).unwrap();
+    let layout = Layout::open(image().await.unwrap()).unwrap();
     let labels = &layout.config["config"]["Labels"];
     for (label, value) in [
         ("title", "dynk8s-provisioner"),
@@ -57,7 +57,7 @@ async fn it_says_what_it_is() {
 
 #[tokio::test]
 async fn it_holds_the_program_authorities_licences_and_nothing_else() {
-    let layout = Layout::open(image().await).unwrap();
+    let layout = Layout::open(image().await.unwrap()).unwrap();
     let files: BTreeMap<String, Entry> = layout.entries().unwrap();
     let kept: Vec<_> = files
         .iter()
@@ -84,7 +84,7 @@ async fn it_holds_the_program_authorities_licences_and_nothing_else() {
 /// There is neither a loader nor a library in it.
 #[tokio::test]
 async fn the_program_is_static_and_runs_alone() {
-    let layout = Layout::open(image().await).unwrap();
+    let layout = Layout::open(image().await.unwrap()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     layout.unpack(folder.path()).unwrap();
     let program = folder.path().join("usr/bin/dynk8s-provisioner");
@@ -101,7 +101,7 @@ async fn the_program_is_static_and_runs_alone() {
 
 #[tokio::test]
 async fn the_same_program_makes_the_same_digest() {
-    let before = Layout::open(image().await).unwrap();
+    let before = Layout::open(image().await.unwrap()).unwrap();
     let again = product::image().await.unwrap();
     let after = Layout::open(&again).unwrap();
     assert_eq!(before.digest, after.digest);
@@ -110,7 +110,7 @@ async fn the_same_program_makes_the_same_digest() {
 
 #[tokio::test]
 async fn the_sbom_names_what_is_linked_and_nothing_that_tests_use() {
-    let named = sbom::named(image().await).unwrap();
+    let named = sbom::named(image().await.unwrap()).unwrap();
     let built_from = sbom::built_from("normal").unwrap();
     assert_eq!(named, built_from);
     let with_tests = sbom::built_from("normal,dev").unwrap();
