@@ -94,13 +94,14 @@ impl Machine<'_> {
             service::ready();
             return self.ready(tunnel, kept.cluster).await;
         }
+        let joined_by = Instant::now() + self.settings.deadlines.together();
         let (version, answer) = self.claim().await?;
         let tunnel = self.tunnel(&answer.wireguard).await?;
         let names = self.names(&tunnel, &answer.cluster).await?;
         // The kubelet is ordered after this unit, and kubeadm starts the kubelet: waiting longer would be a deadlock.
         service::ready();
         self.report().await;
-        let (answer, tunnel) = self.join(&version, answer, tunnel, names).await?;
+        let (answer, tunnel) = self.join(&version, answer, tunnel, names, joined_by).await?;
         self.ready(tunnel, answer.cluster).await
     }
 
@@ -153,8 +154,9 @@ impl Machine<'_> {
         answer: ClaimAnswer,
         tunnel: Tunnel,
         names: Names,
+        by: Instant,
     ) -> anyhow::Result<(ClaimAnswer, Tunnel)> {
-        let deadline = Instant::now() + self.settings.deadlines.join;
+        let deadline = by.min(Instant::now() + self.settings.deadlines.join);
         let work = async {
             let joiner = Joiner::prepare(
                 &self.facts,

@@ -13,6 +13,8 @@ use url::Url;
 use crate::host::files;
 use crate::uplink;
 
+pub(crate) use show::redacted;
+
 /// Where the file is, unless `--config` says otherwise.
 pub const DEFAULT_PATH: &str = "/etc/dynk8s/agent.toml";
 
@@ -76,6 +78,14 @@ pub struct Deadlines {
     pub join: Duration,
     /// Until the Node is Ready.
     pub ready: Duration,
+}
+
+impl Deadlines {
+    /// From the claim's beginning until the join has succeeded, so that the autoscaler, whose patience is a quarter of an hour,
+    /// does not end a machine that is about to become a node.
+    pub(crate) fn together(&self) -> Duration {
+        self.claim.max(self.join)
+    }
 }
 
 impl Default for Deadlines {
@@ -177,9 +187,18 @@ fn check_ca_file(settings: Settings) -> Result<Settings, Vec<Problem>> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use dynk8s_api::PrivateKey;
 
-    use super::Settings;
+    use super::{Deadlines, Settings};
+
+    #[test]
+    fn a_node_joins_before_the_autoscalers_patience_ends() {
+        let deadlines = Deadlines::default();
+        assert_eq!(deadlines.together(), Duration::from_mins(10));
+        assert!(deadlines.facts + deadlines.together() < Duration::from_mins(15));
+    }
 
     #[test]
     fn a_ca_file_must_be_there_and_hold_a_certificate() {

@@ -57,7 +57,8 @@ fn time(length: Duration) -> String {
     SignedDuration::try_from(length).map_or_else(|_| format!("{}s", length.as_secs()), |it| format!("{it:#}"))
 }
 
-fn redacted(proxy: &url::Url) -> String {
+/// A proxy's URL without its password.
+pub(crate) fn redacted(proxy: &url::Url) -> String {
     let mut proxy = proxy.clone();
     if proxy.password().is_some() {
         let _always_has_a_host = proxy.set_password(Some("redacted"));

@@ -63,7 +63,7 @@ pub(super) async fn kubelet_log() -> Vec<String> {
 }
 
 /// Whether the kubelet starts at the next boot.
-pub(super) async fn kubelet_is_enabled() -> Result<bool, command::Error> {
+pub(crate) async fn kubelet_is_enabled() -> Result<bool, command::Error> {
     systemctl("is-enabled").await
 }
 

@@ -22,7 +22,8 @@ use crate::state::State;
 use crate::tunnel::Tunnel;
 
 pub(crate) use decide::Cause;
-pub(crate) use kubeadm::version;
+pub(crate) use kubeadm::{kubelet_is_enabled, version};
+pub(crate) use plan::skew;
 
 use render::FOLDER;
 
@@ -37,6 +38,16 @@ pub(crate) async fn runtime(configured: Option<&str>) -> anyhow::Result<String> 
     runtime::socket(configured, Duration::ZERO).await
 }
 
+/// The version of the configuration that a kubeadm of this version is given.
+pub(crate) fn api_version(kubeadm: &str) -> &'static str {
+    plan::Dialect::of(kubeadm).api_version()
+}
+
+/// The files of one try, the configuration first.
+pub(crate) fn material_files() -> [String; 3] {
+    render::FILES.map(|it| format!("{FOLDER}/{it}"))
+}
+
 /// What a join leaves behind and the next one trips over.
 const LEFT_OVERS: &[&str] = &[
     KUBELET_CONFIG,
@@ -45,7 +56,7 @@ const LEFT_OVERS: &[&str] = &[
 ];
 
 /// Where the kubelet looks for the key of its first certificate.
-const KEY_PLACE: &str = crate::claim::KUBELET_PLACE;
+pub(crate) const KEY_PLACE: &str = crate::claim::KUBELET_PLACE;
 
 /// A runtime starts with the machine, and may be slower than the network.
 const RUNTIME: Duration = Duration::from_mins(1);

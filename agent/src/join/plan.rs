@@ -43,6 +43,14 @@ impl Dialect {
             _ => Self::V1beta4,
         }
     }
+
+    /// Its name.
+    pub(crate) fn api_version(self) -> &'static str {
+        match self {
+            Self::V1beta3 => "kubeadm.k8s.io/v1beta3",
+            Self::V1beta4 => "kubeadm.k8s.io/v1beta4",
+        }
+    }
 }
 
 /// The swap areas that `/proc/swaps` lists.

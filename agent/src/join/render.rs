@@ -16,6 +16,13 @@ use crate::names::KUBELET_FILE;
 /// The folder of all of this. It holds the token and lives for one try.
 pub(super) const FOLDER: &str = "/run/dynk8s/join";
 
+/// The files of the folder, below it.
+pub(super) const FILES: [&str; 3] = [
+    "config.json",
+    "discovery.json",
+    "patches/kubeletconfiguration+merge.json",
+];
+
 const DISCOVERY: &str = "1m0s";
 
 /// A file of the folder.
@@ -55,14 +62,16 @@ pub(super) fn material(
         name,
         content: Secret::new(format!("{value:#}\n")),
     };
-    Ok(vec![
-        file("config.json", &configuration(facts, answer, address, host)?),
-        file("discovery.json", &discovery(answer)),
-        file(
-            "patches/kubeletconfiguration+merge.json",
-            &kubelet_patch(answer, host.keep_swap),
-        ),
-    ])
+    let contents = [
+        configuration(facts, answer, address, host)?,
+        discovery(answer),
+        kubelet_patch(answer, host.keep_swap),
+    ];
+    Ok(FILES
+        .into_iter()
+        .zip(&contents)
+        .map(|(name, it)| file(name, it))
+        .collect())
 }
 
 /// A kubelet that rotates its certificates draws the key of its first one itself; only one that does not takes the key
@@ -100,6 +109,7 @@ fn configuration(facts: &Facts, answer: &ClaimAnswer, address: IpAddr, host: Hos
     ];
     let taints: Result<Vec<Value>, _> = answer.node.taints.iter().map(taint).collect();
     let mut configuration = json!({
+        "apiVersion": host.dialect.api_version(),
         "kind": "JoinConfiguration",
         "discovery": {
             "file": { "kubeConfigPath": format!("{FOLDER}/discovery.json") },
@@ -114,16 +124,14 @@ fn configuration(facts: &Facts, answer: &ClaimAnswer, address: IpAddr, host: Hos
     });
     match host.dialect {
         Dialect::V1beta3 => {
-            configuration["apiVersion"] = "kubeadm.k8s.io/v1beta3".into();
             configuration["discovery"]["timeout"] = DISCOVERY.into();
             let arguments: BTreeMap<_, _> = arguments.into();
             configuration["nodeRegistration"]["kubeletExtraArgs"] = json!(arguments);
         }
         Dialect::V1beta4 => {
-            configuration["apiVersion"] = "kubeadm.k8s.io/v1beta4".into();
             // Two tries fit into the time that the autoscaler gives a machine.
             configuration["timeouts"] =
-                json!({ "discovery": DISCOVERY, "kubeletHealthCheck": "2m0s", "tlsBootstrap": "2m0s" });
+                json!({ "discovery": DISCOVERY, "kubeletHealthCheck": "2m0s", "tlsBootstrap": "1m30s" });
             let arguments = arguments.map(|(name, value)| json!({ "name": name, "value": value }));
             configuration["nodeRegistration"]["kubeletExtraArgs"] = json!(arguments);
         }
@@ -208,12 +216,15 @@ fn quotable<'a>(what: &'static str, value: &'a str) -> Result<&'a str, Unquotabl
 #[cfg(test)]
 pub(super) mod tests {
     use std::collections::BTreeMap;
+    use std::time::Duration;
 
     use dynk8s_api::claim::{ClaimAnswer, Cluster, NodeSettings, Taint, TaintEffect};
+    use jiff::SignedDuration;
     use serde_json::json;
     use test_case::test_case;
 
     use super::{Dialect, Host, Material, material, rotating};
+    use crate::config::Deadlines;
     use crate::facts::Facts;
 
     pub(crate) fn facts() -> Facts {
@@ -278,6 +289,20 @@ pub(super) mod tests {
             material[0].content.expose(),
             include_str!("../../testdata/join/config.v1beta3.json")
         );
+    }
+
+    #[test]
+    fn two_tries_fit_into_the_time_of_claim_and_join() {
+        let material = rendered(&answer()).unwrap();
+        let configuration: serde_json::Value = serde_json::from_str(material[0].content.expose()).unwrap();
+        let timeouts = configuration["timeouts"].as_object().unwrap().values();
+        let length = |it: &serde_json::Value| it.as_str().unwrap().parse().unwrap();
+        let longest = timeouts
+            .map(length)
+            .fold(SignedDuration::ZERO, |sum, it: SignedDuration| sum + it);
+        let longest = Duration::try_from(longest).unwrap();
+        assert!(longest < crate::join::LONGEST);
+        assert!(2 * longest + Duration::from_mins(1) <= Deadlines::default().together());
     }
 
     #[test]

@@ -65,8 +65,10 @@ fn path(socket: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use tokio::net::UnixListener;
-    use tokio::time::Instant;
+    use tokio::time::{Instant, sleep};
 
     use super::{KNOWN, first, likely};
 
@@ -78,6 +80,21 @@ mod tests {
         let _listener = UnixListener::bind(&there).unwrap();
         let there = format!("unix://{}", there.display());
         assert_eq!(first(&[&absent, &there], Instant::now()).await.unwrap(), there);
+    }
+
+    #[tokio::test]
+    async fn waits_for_one_that_is_slower_than_the_network() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("late");
+        let late = format!("unix://{}", socket.display());
+        let candidates = [late.as_str()];
+        let waiting = first(&candidates, Instant::now() + Duration::from_secs(10));
+        let coming = async {
+            sleep(Duration::from_millis(100)).await;
+            UnixListener::bind(&socket).unwrap()
+        };
+        let (found, _listener) = tokio::join!(waiting, coming);
+        assert_eq!(found.unwrap(), late);
     }
 
     #[test]

@@ -1,8 +1,10 @@
 use std::net::IpAddr;
 
 use test_case::test_case;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpListener;
 
-use super::{Uplink, nameservers};
+use super::{Uplink, https_client, nameservers};
 use crate::names::HEADER;
 use crate::state::State;
 
@@ -72,4 +74,28 @@ async fn needs_no_server_for_an_address() {
     let uplink = Uplink::new(&folder.path().join("uplink.json"), &[], folder.path());
     assert_eq!(uplink.resolve("192.0.2.1").await.unwrap().len(), 1);
     assert!(uplink.resolve("name.example").await.is_err());
+}
+
+/// The name is the proxy's to resolve: this uplink has no server that could.
+#[tokio::test]
+async fn reaches_the_provisioner_through_the_proxy_alone() {
+    let _already_installed = rustls::crypto::ring::default_provider().install_default();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let proxy = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+    let heard = tokio::spawn(async move {
+        let mut stream = listener.accept().await.unwrap().0;
+        let mut bytes = [0; 1024];
+        let length = stream.read(&mut bytes).await.unwrap();
+        String::from_utf8_lossy(&bytes[..length]).into_owned()
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let uplink = Uplink::new(&folder.path().join("uplink.json"), &[], folder.path());
+    let client = https_client(&uplink, None, Some(&proxy)).unwrap();
+    let answer = client.get("https://dynk8s.example.com/").send().await;
+    assert!(answer.is_err(), "the proxy hangs up");
+    let heard = heard.await.unwrap();
+    assert!(
+        heard.starts_with("CONNECT dynk8s.example.com:443 HTTP/1.1\r\n"),
+        "{heard}"
+    );
 }
