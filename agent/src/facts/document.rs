@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use dynk8s_api::document::{self as signed, Signed};
+use dynk8s_api::document::Signed;
 use dynk8s_api::{InstanceId, Secret};
 use ipnet::IpNet;
 use serde::Deserialize;
@@ -84,14 +84,12 @@ impl Facts {
         })
     }
 
-    /// What the metadata say must be what the document says, for the document alone is signed.
+    /// What the metadata say must be what the document says.
     pub(super) fn agree(&self, id: Option<&str>, zone: Option<&str>) -> Result<(), Error> {
-        for (metadata, document) in [(id, self.id.as_str()), (zone, &self.zone)] {
-            if let Some(metadata) = metadata.map(str::trim_end).filter(|it| *it != document) {
-                return Err(Error::Disagree {
-                    metadata: shown(metadata),
-                    document: document.to_owned(),
-                });
+        let by = "identity document";
+        for (what, metadata, document) in [("instance", id, self.id.as_str()), ("zone", zone, &self.zone)] {
+            if let Some(metadata) = metadata {
+                same(what, metadata.trim_end(), by, document)?;
             }
         }
         Ok(())
@@ -105,19 +103,17 @@ impl Facts {
             fault,
         };
         if let Some(text) = &text {
-            let signed = Signed::parse(text).and_then(|it| signed::Document::parse(&it.content));
-            let signed = signed.map_err(|error| malformed(error.to_string()))?;
-            for (what, inside, outside) in [
-                ("instance", signed.instance_id.as_str(), self.id.as_str()),
-                ("account", signed.account_id.as_str(), self.account.as_str()),
-                ("region", signed.region.as_str(), self.region.as_str()),
+            let signed = Signed::parse(text).map_err(|error| malformed(error.to_string()))?;
+            let signed: Document = serde_json::from_slice(&signed.content)
+                .map_err(|error| malformed(format!("its content is no identity document: {error}")))?;
+            for (what, metadata, document) in [
+                ("instance", self.id.as_str(), &signed.instance_id),
+                ("account", &self.account, &signed.account_id),
+                ("region", &self.region, &signed.region),
+                ("zone", &self.zone, &signed.availability_zone),
+                ("type", &self.instance_type, &signed.instance_type),
             ] {
-                if inside != outside {
-                    return Err(malformed(format!(
-                        "it is of the {what} `{}`, and the plain document of `{outside}`",
-                        shown(inside)
-                    )));
-                }
+                same(what, metadata, "signed identity document", document)?;
             }
         }
         let signed = text.map(Secret::new);
@@ -133,6 +129,18 @@ impl Facts {
     pub(crate) fn provider_id(&self) -> String {
         format!("aws:///{}/{}", self.zone, self.id)
     }
+}
+
+fn same(what: &'static str, metadata: &str, by: &'static str, document: &str) -> Result<(), Error> {
+    if metadata == document {
+        return Ok(());
+    }
+    Err(Error::Disagree {
+        what,
+        metadata: shown(metadata),
+        by,
+        document: shown(document),
+    })
 }
 
 /// Lists of networks, one a line.
@@ -187,7 +195,7 @@ mod tests {
     use serde_json::{Value, json};
     use test_case::test_case;
 
-    use super::{Facts, networks};
+    use super::{Error, Facts, networks};
 
     fn document() -> Value {
         json!({
@@ -195,7 +203,7 @@ mod tests {
             "architecture": "x86_64",
             "availabilityZone": "eu-central-1a",
             "instanceId": "i-0123456789abcdef0",
-            "instanceType": "m7i-flex.large",
+            "instanceType": "t3.medium",
             "privateIp": "172.31.0.10",
             "region": "eu-central-1",
         })
@@ -203,7 +211,9 @@ mod tests {
 
     #[test]
     fn reads_what_aws_documents() {
-        let facts = Facts::parse(&document().to_string(), Some("0a:ff:00:00:00:01\n".to_owned()), None).unwrap();
+        let mut document = document();
+        document["instanceType"] = json!("m7i-flex.large");
+        let facts = Facts::parse(&document.to_string(), Some("0a:ff:00:00:00:01\n".to_owned()), None).unwrap();
         assert_eq!(facts.provider_id(), "aws:///eu-central-1a/i-0123456789abcdef0");
         assert_eq!(facts.mac.as_deref(), Some("0a:ff:00:00:00:01"));
         assert_eq!(facts.address, Some("172.31.0.10".parse().unwrap()));
@@ -222,15 +232,23 @@ mod tests {
         );
     }
 
-    #[test_case("instanceId", "i-0123456789abcdef1", "it is of the instance `i-0123456789abcdef0`"; "another instance")]
-    #[test_case("accountId", "999999999999", "it is of the account `123456789012`"; "another account")]
-    #[test_case("region", "eu-west-1", "it is of the region `eu-central-1`"; "another region")]
-    fn refuses_a_signed_document_that_says_something_else(field: &str, value: &str, expected: &str) {
+    #[test_case("instanceId", "i-0123456789abcdef1"; "another instance")]
+    #[test_case("accountId", "999999999999"; "another account")]
+    #[test_case("region", "eu-west-1"; "another region")]
+    #[test_case("availabilityZone", "eu-central-1b"; "another zone")]
+    #[test_case("instanceType", "p5.48xlarge"; "another type")]
+    fn refuses_what_the_signed_document_denies(field: &str, value: &str) {
+        let right = document()[field].clone();
         let mut document = document();
         document[field] = json!(value);
         let facts = Facts::parse(&document.to_string(), None, None).unwrap();
-        let error = facts.with_signed(Some(SIGNED.to_owned())).unwrap_err().to_string();
-        assert!(error.contains(expected) && error.contains("rsa2048"), "{error}");
+        let error = facts.with_signed(Some(SIGNED.to_owned())).unwrap_err();
+        let text = error.to_string();
+        assert!(matches!(error, Error::Disagree { .. }), "{text}");
+        assert!(
+            text.contains(value) && text.contains(right.as_str().unwrap()) && text.contains("signed"),
+            "{text}"
+        );
     }
 
     #[test_case(""; "nothing")]

@@ -53,8 +53,13 @@ pub(crate) enum Error {
     Unreachable { cause: String },
     #[error("the instance metadata service is disabled")]
     Refused,
-    #[error("the instance's metadata say `{metadata}`, but its identity document says `{document}`")]
-    Disagree { metadata: String, document: String },
+    #[error("the instance's metadata name the {what} `{metadata}`, but its {by} names `{document}`")]
+    Disagree {
+        what: &'static str,
+        metadata: String,
+        by: &'static str,
+        document: String,
+    },
     #[error("the instance metadata service has no `{path}`")]
     Absent { path: String },
     #[error("the instance metadata service answered {status} to `{path}`")]
