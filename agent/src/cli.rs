@@ -1,7 +1,10 @@
 //! The command line.
 
 mod follow;
+mod look;
 mod pages;
+#[cfg(test)]
+mod tests;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,14 +14,12 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
-use dynk8s_api::progress::Outcome;
 use jiff::SignedDuration;
 
 use crate::bootstrap;
 use crate::config::{DEFAULT_PATH, Settings};
-use crate::doctor::{self, Verdict};
 use crate::reset::{self, Purpose};
-use crate::timeline::{self, Timeline};
+use crate::timeline;
 
 /// Exit codes: what systemd may try again, and what only a person can mend.
 const FAILED: u8 = 1;
@@ -56,6 +57,16 @@ enum Command {
     },
     /// Look at every step, change nothing, and say what is wrong and what to do about it.
     Doctor,
+    /// Tell what `run` would do on this machine, step by step, and change nothing.
+    ///
+    /// Says what the machine shows of itself, whom it would ask and how, which interface, routes and resolvers it would set up, which
+    /// files it would write and what it would put right. The provisioner is not asked: on a machine that has not claimed yet, the
+    /// plan says what only the claim will tell. No secret is printed. Exit code 1 means: something is in the way.
+    Plan {
+        /// Print it for programs.
+        #[arg(long)]
+        json: bool,
+    },
     /// Look at the configuration.
     #[command(subcommand)]
     Config(Configuration),
@@ -102,8 +113,12 @@ impl Arguments {
         let outcome = match &self.command {
             Command::Run => self.run(),
             Command::Bootstrap { timeout } => self.bootstrap(*timeout),
-            Command::Status { json } => status(Path::new(timeline::PATH), *json),
-            Command::Doctor => self.doctor(),
+            Command::Status { json } => look::status(Path::new(timeline::PATH), *json),
+            Command::Doctor => look::doctor(&self.config),
+            Command::Plan { json } => match self.settings() {
+                Some(settings) => look::plan(&settings, *json),
+                None => Ok(ExitCode::from(MISCONFIGURED)),
+            },
             Command::Config(Configuration::Check) => self.check(),
             Command::Config(Configuration::Show) => self.show(),
             Command::Reset => self.reset(Purpose::Rejoin),
@@ -138,13 +153,6 @@ impl Arguments {
             return Ok(ExitCode::from(MISCONFIGURED));
         };
         runtime()?.block_on(follow::follow(&settings, timeout)).map(|()| done())
-    }
-
-    fn doctor(&self) -> anyhow::Result<ExitCode> {
-        let checks = runtime()?.block_on(doctor::examine(&self.config));
-        print(&doctor::render(&checks))?;
-        let wrong = checks.iter().any(|it| it.verdict == Verdict::Wrong);
-        Ok(if wrong { ExitCode::from(FAILED) } else { done() })
     }
 
     /// Without a configuration that can be read, it takes the runtime that is there.
@@ -210,64 +218,6 @@ fn patience(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "a length of time is needed, as in 90s or 30m".to_owned())
 }
 
-fn status(path: &Path, json: bool) -> anyhow::Result<ExitCode> {
-    let Some(timeline) = Timeline::load(path)? else {
-        anyhow::bail!("no journey has begun since this machine booted; `systemctl status dynk8s-agent` tells why");
-    };
-    if json {
-        let text = serde_json::to_string_pretty(&timeline).context("failed to write the timeline")?;
-        print(&format!("{text}\n"))?;
-    } else {
-        print(&timeline::render(&timeline))?;
-    }
-    Ok(match timeline.progress.outcome {
-        Outcome::Ready => done(),
-        Outcome::Running | Outcome::Failed => ExitCode::from(FAILED),
-    })
-}
-
 fn print(text: &str) -> anyhow::Result<()> {
     std::io::stdout().write_all(text.as_bytes()).context("failed to print")
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::{CommandFactory as _, Parser as _};
-    use test_case::test_case;
-
-    use super::Arguments;
-
-    #[test]
-    fn is_consistent() {
-        Arguments::command().debug_assert();
-    }
-
-    #[test]
-    fn asks_for_a_command_and_takes_the_file_anywhere() {
-        assert!(Arguments::try_parse_from(["dynk8s-agent"]).is_err());
-        let arguments = Arguments::try_parse_from(["dynk8s-agent", "config", "check", "--config", "/x"]).unwrap();
-        assert_eq!(arguments.config.to_str(), Some("/x"));
-    }
-
-    #[test_case("90s", true)]
-    #[test_case("1h 30m", true; "two units")]
-    #[test_case("0s", false)]
-    #[test_case("-1m", false)]
-    #[test_case("soon", false)]
-    fn waits_for_a_length_of_time(text: &str, right: bool) {
-        let arguments = ["dynk8s-agent", "bootstrap", "--timeout", text];
-        let arguments = if text.starts_with('-') {
-            vec!["dynk8s-agent", "bootstrap", "--timeout=-1m"]
-        } else {
-            arguments.to_vec()
-        };
-        assert_eq!(Arguments::try_parse_from(arguments).is_ok(), right);
-    }
-
-    #[test]
-    fn every_command_says_what_it_does() {
-        for command in Arguments::command().get_subcommands() {
-            assert!(command.get_about().is_some(), "{}", command.get_name());
-        }
-    }
 }

@@ -17,6 +17,7 @@ mod guard;
 mod host;
 mod join;
 mod names;
+mod preview;
 mod ready;
 mod report;
 mod reset;

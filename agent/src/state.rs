@@ -1,5 +1,6 @@
 //! What outlives a reboot: `/var/lib/dynk8s/<instance id>`, so that an image made from a booted machine starts clean.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -155,6 +156,12 @@ impl State {
 
     fn joined(&self) -> PathBuf {
         self.folder.join("joined")
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.folder.display())
     }
 }
 

@@ -29,6 +29,7 @@ mod tests {
         for page in [
             "dynk8s-agent.1",
             "dynk8s-agent-run.1",
+            "dynk8s-agent-plan.1",
             "dynk8s-agent-config-check.1",
             "dynk8s-agent-prepare-image.1",
         ] {

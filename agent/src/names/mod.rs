@@ -3,6 +3,7 @@
 
 mod apply;
 mod before;
+mod foresee;
 mod network_manager;
 mod plan;
 mod prove;
@@ -28,6 +29,7 @@ use crate::tunnel::{Tunnel, UplinkLink};
 use crate::uplink::nameservers;
 
 pub(crate) use before::servers_before;
+pub(crate) use foresee::foresee;
 pub(crate) use prove::proven;
 pub(crate) use render::HEADER;
 pub(crate) use undo::undo;

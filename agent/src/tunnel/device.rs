@@ -59,6 +59,14 @@ pub(super) fn apply(plan: &Plan) -> anyhow::Result<Applied> {
     }
 }
 
+/// In how many places the device that is there is not as planned; `None` where there is none.
+pub(super) fn changes(plan: &Plan) -> anyhow::Result<Option<usize>> {
+    let Some(there) = find()? else { return Ok(None) };
+    let device = Device::get(&there.name, there.backend)
+        .with_context(|| format!("failed to read the interface `{INTERFACE}`"))?;
+    Ok(Some(difference(&device.into(), plan).len()))
+}
+
 /// The device that is there, whoever made it.
 pub(super) fn find() -> anyhow::Result<Option<Applied>> {
     let name: InterfaceName = INTERFACE.parse().context("failed to name the interface")?;

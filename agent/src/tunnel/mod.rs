@@ -5,11 +5,13 @@ mod decide;
 mod device;
 mod echo;
 mod endpoint;
+mod foresee;
 mod keep;
 mod link;
 mod message;
 mod mtu;
 mod plan;
+mod render;
 mod routes;
 mod rules;
 
@@ -27,12 +29,16 @@ use tracing::{debug, warn};
 use crate::timeline::Recorder;
 use crate::uplink::Uplink;
 
+pub(crate) use foresee::{below, foresee};
 pub(crate) use keep::Kept;
 pub(crate) use link::{Netlink, UplinkLink};
 pub(crate) use plan::INTERFACE;
 
 use device::Applied;
 use plan::{Below, Plan};
+
+/// What an error of a document begins with that does not fit this machine.
+const UNFIT: &str = "failed to apply the key's WireGuard configuration";
 
 /// What the tunnel must leave to the network below it, and what else its making needs to know.
 #[derive(Clone, Copy, Debug)]
@@ -81,20 +87,8 @@ pub(crate) async fn up(
         around.uplink.resolve(around.provisioner),
     );
     let uplink = netlink.uplink().await?;
-    let below = Below {
-        mtu: uplink.mtu,
-        networks: uplink.networks.clone(),
-        gateways: uplink.gateways.clone(),
-        vpc: around.vpc.to_vec(),
-        resolvers: around.uplink.servers().unwrap_or_default(),
-        // After a reboot the provisioner may be gone, and nothing but reports needs it.
-        provisioner: provisioner.unwrap_or_else(|error| {
-            debug!("{error:#}");
-            Vec::new()
-        }),
-    };
-    let mut plan =
-        plan::plan(&document, &endpoints?, &below).context("failed to apply the key's WireGuard configuration")?;
+    let below = surveyed(around, &uplink, provisioner);
+    let mut plan = plan::plan(&document, &endpoints?, &below).context(UNFIT)?;
     let device = device::apply(&plan)?;
     let index = netlink.apply(&plan, &uplink).await?;
     answer::wait(&device, &plan, &document.interface.dns, deadline, around.skew).await?;
@@ -132,6 +126,21 @@ pub(crate) async fn remove() -> anyhow::Result<bool> {
 /// When the other side of the interface that is there last answered; `None` where there is no such interface.
 pub(crate) fn last_handshake() -> anyhow::Result<Option<SystemTime>> {
     device::find()?.map_or(Ok(None), |it| it.last_handshake())
+}
+
+fn surveyed(around: Surroundings<'_>, uplink: &UplinkLink, provisioner: anyhow::Result<Vec<IpAddr>>) -> Below {
+    Below {
+        mtu: uplink.mtu,
+        networks: uplink.networks.clone(),
+        gateways: uplink.gateways.clone(),
+        vpc: around.vpc.to_vec(),
+        resolvers: around.uplink.servers().unwrap_or_default(),
+        // After a reboot the provisioner may be gone, and nothing but reports needs it.
+        provisioner: provisioner.unwrap_or_else(|error| {
+            debug!("{error:#}");
+            Vec::new()
+        }),
+    }
 }
 
 fn read(text: &Secret) -> anyhow::Result<Document> {

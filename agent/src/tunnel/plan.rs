@@ -72,16 +72,20 @@ pub(super) fn plan(document: &Document, endpoints: &[Vec<SocketAddr>], below: &B
             return Err(Refusal::Repeated { address: *address });
         }
     }
-    let chosen = below.mtu.min(ETHERNET_MTU).saturating_sub(OVERHEAD);
     Ok(Plan {
         private_key: interface.private_key.clone(),
         listen_port: interface.listen_port,
         fwmark: routing.policy.map(|it| it.mark).or(interface.fwmark),
         peers: peers(&document.peers, endpoints),
         addresses: interface.addresses.clone(),
-        mtu: interface.mtu.map_or(chosen, u32::from),
+        mtu: interface.mtu.map_or(usual_mtu(below.mtu), u32::from),
         routing,
     })
+}
+
+/// The tunnel's MTU where the document gives none, upon an interface of this MTU.
+pub(super) fn usual_mtu(below: u32) -> u32 {
+    below.min(ETHERNET_MTU).saturating_sub(OVERHEAD)
 }
 
 fn peers(peers: &[Peer], endpoints: &[Vec<SocketAddr>]) -> Vec<PeerPlan> {
