@@ -1,8 +1,9 @@
 //! The lab's control plane is a real one: what a join and the provisioner rely on is there.
 
+mod configuration;
 mod joins;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread::sleep;
@@ -55,6 +56,15 @@ fn main() -> anyhow::Result<ExitCode> {
             joins::a_join_with_an_unknown_token_is_refused,
         ),
         trial("a_join_fails_once_as_told", joins::a_join_fails_once_as_told),
+        trial("v1beta4_is_accepted", configuration::v1beta4_is_accepted),
+        trial(
+            "a_misspelt_field_is_refused",
+            configuration::a_misspelt_field_is_refused,
+        ),
+        trial(
+            "v1beta3_is_accepted_before_1_37_and_then_no_more",
+            configuration::v1beta3_is_accepted_before_1_37_and_then_no_more,
+        ),
     ];
     Ok(libtest_mimic::run(&Arguments::from_args(), trials).exit_code())
 }
@@ -64,6 +74,7 @@ struct Cluster {
     control_plane: ControlPlane,
     runtime: Runtime,
     machine: Arc<Namespace>,
+    kubeadm: PathBuf,
 }
 
 impl Cluster {
@@ -77,6 +88,7 @@ impl Cluster {
             control_plane,
             runtime,
             machine,
+            kubeadm: programs.kubeadm.clone(),
         })
     }
 
