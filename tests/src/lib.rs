@@ -4,6 +4,7 @@ pub mod aws;
 pub mod cluster;
 pub mod debian;
 pub mod host;
+pub mod idle;
 pub mod machine;
 pub mod prepare;
 pub mod product;

@@ -6,6 +6,7 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 use dynk8s_lab::debian::{self, Debian};
 use dynk8s_lab::host::containment;
+use dynk8s_lab::idle;
 use dynk8s_lab::prepare::{self, Prepared};
 use dynk8s_lab::region::Region;
 use dynk8s_lab::story::{self, Teller};
@@ -25,6 +26,11 @@ struct Arguments {
 enum Command {
     /// Powers on a machine and shows how it becomes a node, step by step
     Demo,
+    /// Lets an agent guard a node to which nothing happens, and says what that costs
+    Idle {
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1440))]
+        minutes: u32,
+    },
     /// Builds and fetches all that the demo and the tests need, and ends
     Prepare,
 }
@@ -54,6 +60,13 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Demo => {
             let prepared = containment::enter_prepared(|| block_on(prepare::all()))?;
             block_on(demo(&prepared))
+        }
+        Command::Idle { minutes } => {
+            let prepared = containment::enter_prepared(|| block_on(prepare::all()))?;
+            block_on(async {
+                let region = Box::pin(Region::open(&prepared.programs, &prepared.product)).await?;
+                idle::measure(&region, minutes, &Teller::aloud()).await
+            })
         }
     }
 }

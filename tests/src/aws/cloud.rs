@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
+use crate::topology::addresses::vpc_v6;
+
 /// How long credentials of an instance live on AWS.
 const CREDENTIALS_LIVE: SignedDuration = SignedDuration::from_hours(6);
 
@@ -135,7 +137,10 @@ impl Cloud {
         self.state()
             .instances
             .iter()
-            .find(|instance| IpAddr::V4(instance.address) == address)
+            .find(|instance| match address {
+                IpAddr::V4(address) => instance.address == address,
+                IpAddr::V6(address) => vpc_v6(instance.address) == address,
+            })
             .cloned()
     }
 

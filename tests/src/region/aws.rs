@@ -24,8 +24,8 @@ use crate::aws::sts::Sts;
 use crate::host::namespace::Namespace;
 use crate::topology::Topology;
 use crate::topology::addresses::{
-    ACCOUNT, AUTO_SCALING_NAME, AWS_ENDPOINTS, EC2_NAME, IMDS, PREMISES_PUBLIC, PROVISIONER_NAME, REGION, SNS_NAME,
-    STS_NAME,
+    ACCOUNT, AUTO_SCALING_NAME, AWS_ENDPOINTS, EC2_NAME, IMDS, IMDS_V6, PREMISES_PUBLIC, PROVISIONER_NAME, REGION,
+    SNS_NAME, STS_NAME,
 };
 
 const TOPIC: &str = "dynk8s";
@@ -82,6 +82,13 @@ impl Aws {
             ec2,
             internet,
         })
+    }
+
+    /// Opens the metadata service over IPv6 as well, until the door is dropped.
+    pub async fn metadata_over_ipv6(&self, topology: &Topology) -> anyhow::Result<Server> {
+        let routes = self.imds.routes();
+        let door = Server::plain(SocketAddr::from((IMDS_V6, 80)), routes);
+        within(topology.vpc.namespace(), door).await
     }
 
     /// Subscribes the provisioner to the topic, as Terraform would; done when it has called back.

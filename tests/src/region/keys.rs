@@ -12,13 +12,18 @@ const LABEL: &str = "dynk8s.du5t1n.me/ec2-instance-id";
 impl Region {
     /// Admits a peer with the tunnel address `10.98.0.<number>` at the gateway and puts its key into the pool.
     pub async fn add_key(&self, number: u8) -> anyhow::Result<Tunnel> {
+        self.add_key_with(number, Tunnel::document).await
+    }
+
+    /// The same, with a document of another kind.
+    pub async fn add_key_with(&self, number: u8, document: impl Fn(&Tunnel) -> String) -> anyhow::Result<Tunnel> {
         let tunnel = self.topology.premises.gateway.admit(number)?;
         let secret = json!({
             "apiVersion": "v1",
             "kind": "Secret",
             "type": "dynk8s.du5t1n.me/wireguard-key",
             "metadata": {"name": key_name(number), "namespace": NAMESPACE, "labels": {LABEL: ""}},
-            "stringData": {"wireguard-config": tunnel.document()},
+            "stringData": {"wireguard-config": document(&tunnel)},
         });
         self.control_plane
             .apply(&secret.to_string())

@@ -2,6 +2,7 @@
 //! instances that come and go. Every test that crosses a process starts here, and so does the demo.
 
 mod aws;
+mod cost;
 mod evidence;
 mod keys;
 mod machine;
@@ -18,6 +19,7 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
 pub use self::aws::Aws;
+pub use self::cost::Cost;
 pub use self::keys::key_name;
 pub use self::machine::Equipment;
 pub use self::provisioner::{KEY_COOLDOWN, Provisioner};

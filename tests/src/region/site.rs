@@ -148,10 +148,10 @@ impl Site {
             .with_context(|| format!("failed to hear it; the agent says:\n{}", self.log()))
     }
 
-    /// What `dynk8s-agent status` prints.
-    pub fn status(&self) -> anyhow::Result<String> {
+    /// What the agent prints for a verb that only looks, such as `status`; an error if there is something to complain about.
+    pub fn asks(&self, verb: &str) -> anyhow::Result<String> {
         let mut command = Command::new(AGENT);
-        command.arg("status");
+        command.arg(verb);
         self.room.output(command)
     }
 

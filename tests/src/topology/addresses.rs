@@ -1,11 +1,13 @@
 //! Who has which address and which name in the lab.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 pub const ACCOUNT: &str = "123456789012";
 pub const REGION: &str = "eu-central-1";
 pub const ZONE: &str = "eu-central-1a";
 
+/// Of which the instances' subnet is a part.
+pub const VPC_NETWORK: &str = "172.31.0.0/16";
 pub const VPC_PREFIX: u8 = 20;
 pub const VPC_ROUTER: Ipv4Addr = Ipv4Addr::new(172, 31, 0, 1);
 pub const VPC_RESOLVER: Ipv4Addr = Ipv4Addr::new(172, 31, 0, 2);
@@ -15,6 +17,26 @@ pub const VPC_NETMASK: Ipv4Addr = Ipv4Addr::new(255, 255, 240, 0);
 pub const VPC_DOMAIN: &str = "eu-central-1.compute.internal";
 pub const LINK_LOCAL_RESOLVER: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 253);
 pub const IMDS: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 254);
+
+/// For those who ask over IPv6: the same service, and where such a packet goes first.
+pub const IMDS_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+pub const VPC_ROUTER_V6: Ipv6Addr = vpc_v6(VPC_ROUTER);
+pub const VPC_PREFIX_V6: u8 = 64;
+
+/// The address over IPv6 of who has this one over IPv4.
+pub const fn vpc_v6(address: Ipv4Addr) -> Ipv6Addr {
+    let [a, b, c, d] = address.octets();
+    Ipv6Addr::new(
+        0x2001,
+        0xdb8,
+        0x31,
+        0,
+        0,
+        0,
+        u16::from_be_bytes([a, b]),
+        u16::from_be_bytes([c, d]),
+    )
+}
 
 pub const VPC_PUBLIC: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 10);
 pub const PREMISES_PUBLIC: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 20);

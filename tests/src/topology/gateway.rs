@@ -181,6 +181,11 @@ impl fmt::Debug for KeyPair {
 impl Tunnel {
     /// The complete wg-quick document for the node.
     pub fn document(&self) -> String {
+        self.document_for(&format!("{TUNNEL_NETWORK}, {PREMISES_NETWORK}"))
+    }
+
+    /// The same for a node that reaches these networks through it.
+    pub fn document_for(&self, networks: &str) -> String {
         let Self {
             keys,
             address,
@@ -188,7 +193,7 @@ impl Tunnel {
         } = self;
         format!(
             "[Interface]\nPrivateKey = {}\nAddress = {address}/24\nDNS = {PREMISES_GATEWAY}, {PREMISES_DOMAIN}\nMTU = {TUNNEL_MTU}\n\n\
-             [Peer]\nPublicKey = {gateway_key}\nEndpoint = {GATEWAY_NAME}:{TUNNEL_PORT}\nAllowedIPs = {TUNNEL_NETWORK}, {PREMISES_NETWORK}\n\
+             [Peer]\nPublicKey = {gateway_key}\nEndpoint = {GATEWAY_NAME}:{TUNNEL_PORT}\nAllowedIPs = {networks}\n\
              PersistentKeepalive = 25\n",
             keys.private
         )

@@ -35,6 +35,10 @@ impl Segment {
         })
     }
 
+    pub(super) fn bridge(&self) -> &'static str {
+        self.bridge
+    }
+
     pub fn namespace(&self) -> &Arc<Namespace> {
         &self.namespace
     }

@@ -4,8 +4,8 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use super::addresses::{
-    GATEWAY_NAME, IMDS, LINK_LOCAL_RESOLVER, PUBLIC_NAMES, VPC_DOMAIN, VPC_FIRST_INSTANCE, VPC_LAST_INSTANCE,
-    VPC_NETMASK, VPC_PREFIX, VPC_PUBLIC, VPC_RESOLVER, VPC_ROUTER,
+    GATEWAY_NAME, IMDS, IMDS_V6, LINK_LOCAL_RESOLVER, PUBLIC_NAMES, VPC_DOMAIN, VPC_FIRST_INSTANCE, VPC_LAST_INSTANCE,
+    VPC_NETMASK, VPC_PREFIX, VPC_PREFIX_V6, VPC_PUBLIC, VPC_RESOLVER, VPC_ROUTER, VPC_ROUTER_V6, vpc_v6,
 };
 use super::blockade::Blockade;
 use super::dns::Dnsmasq;
@@ -69,6 +69,14 @@ impl Vpc {
         self.dnsmasq.rename(&names)
     }
 
+    /// Gives the subnet IPv6 and the metadata service its address there; once.
+    pub fn speak_ipv6(&self) -> anyhow::Result<()> {
+        let bridge = self.subnet.bridge();
+        self.namespace().ip(&format!(
+            "address add {VPC_ROUTER_V6}/{VPC_PREFIX_V6} dev {bridge} nodad\naddress add {IMDS_V6}/128 dev {bridge} nodad\n"
+        ))
+    }
+
     /// Lets packets of the tunnel that are longer than this get lost, both ways: a black hole.
     pub fn lose_long_packets(&self, longest: u16) -> anyhow::Result<Blockade> {
         let expression = format!("meta l4proto udp ip length > {longest}");
@@ -109,6 +117,14 @@ impl Host {
 
     pub fn address(&self) -> Ipv4Addr {
         self.address
+    }
+
+    /// Gives it IPv6 as well, in a subnet that has it.
+    pub fn speak_ipv6(&self) -> anyhow::Result<()> {
+        let address = vpc_v6(self.address);
+        self.namespace.ip(&format!(
+            "address add {address}/{VPC_PREFIX_V6} dev ens5 nodad\nroute add default via {VPC_ROUTER_V6} dev ens5\n"
+        ))
     }
 
     /// A file tree for the agent, with the resolver that DHCP gives.

@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 use axum::http::StatusCode;
 use dynk8s_lab::aws::cloud::{Instance, Lifecycle};
 use dynk8s_lab::aws::eventbridge::InstanceState;
-use dynk8s_lab::region::{Site, until};
+use dynk8s_lab::region::{Cost, until};
 use dynk8s_lab::topology::addresses::{PREMISES_GATEWAY, VPC_RESOLVER};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -108,13 +108,11 @@ pub(crate) async fn nothing_happens(stage: &mut Stage) -> anyhow::Result<()> {
     stage.joins(&instance, &site).await?;
     is_ready(&site, 1).await?;
     sleep(Duration::from_secs(10)).await;
-    let before = wake_ups(&site)?;
+    let before = Cost::of(site.process()?)?;
     sleep(Duration::from_mins(1)).await;
-    let woken = wake_ups(&site)? - before;
-    // What is the program's own file is the kernel's to keep or to drop.
-    let resident = of_process(&site, "RssAnon:")?;
-    ensure!(woken <= 10, "{woken} wake-ups in a minute");
-    ensure!(resident <= 10 * 1024, "{resident} KiB are resident");
+    let cost = Cost::of(site.process()?)? - before;
+    ensure!(cost.wake_ups <= 10, "{cost:?} in a minute");
+    ensure!(cost.own <= 10 * 1024, "{cost:?}");
     Ok(())
 }
 
@@ -143,21 +141,4 @@ async fn add_pod(stage: &Stage, instance: &Instance) -> anyhow::Result<()> {
     stage.region.control_plane.apply(&account.to_string()).await?;
     stage.region.control_plane.apply(&pod.to_string()).await?;
     Ok(())
-}
-
-fn wake_ups(site: &Site) -> anyhow::Result<u64> {
-    of_process(site, "voluntary_ctxt_switches:")
-}
-
-/// A number that the kernel keeps of the agent's process.
-fn of_process(site: &Site, field: &str) -> anyhow::Result<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", site.process()?))?;
-    let line = status
-        .lines()
-        .find_map(|it| it.strip_prefix(field))
-        .context("no such field")?;
-    line.split_whitespace()
-        .next()
-        .and_then(|it| it.parse().ok())
-        .context("no number")
 }

@@ -4,6 +4,7 @@
 
 mod claim;
 mod crashes;
+mod foretold;
 mod guard;
 mod ingress;
 mod join;
@@ -32,7 +33,24 @@ fn main() -> anyhow::Result<ExitCode> {
         trial(&lab, "nothing_is_wrong", join::nothing_is_wrong),
         trial(&lab, "kubeadm_fails_once", join::kubeadm_fails_once),
         trial(&lab, "metadata_is_absent", metadata::is_absent),
-        trial(&lab, "metadata_is_15_s_late", metadata::is_late),
+        trial(&lab, "metadata_is_a_minute_late", metadata::is_late),
+        trial(
+            &lab,
+            "metadata_is_there_over_ipv6_alone",
+            metadata::is_there_over_ipv6_alone,
+        ),
+        trial(&lab, "metadata_is_throttled", metadata::is_throttled),
+        trial(
+            &lab,
+            "metadata_lacks_what_is_optional",
+            metadata::lacks_what_is_optional,
+        ),
+        trial(&lab, "metadata_answers_get_lost", metadata::answers_get_lost),
+        trial(
+            &lab,
+            "metadata_contradicts_the_document",
+            metadata::contradicts_the_document,
+        ),
         trial(&lab, "provisioner_is_unreachable_for_20_s", ingress::is_unreachable),
         trial(&lab, "provisioner_says_503_with_retry_after", ingress::is_unavailable),
         trial(&lab, "provisioner_shows_a_foreign_certificate", ingress::is_foreign),
@@ -61,6 +79,7 @@ fn main() -> anyhow::Result<ExitCode> {
             "agent_starts_again_in_a_living_session",
             tunnel::agent_starts_again_in_a_living_session,
         ),
+        trial(&lab, "default_route_leads_into_it", tunnel::default_route_leads_into_it),
         trial(&lab, "gateway_moves", guard::gateway_moves),
         trial(&lab, "names_are_rewritten", guard::names_are_rewritten),
         trial(&lab, "spot_instance_is_taken_back", guard::spot_instance_is_taken_back),

@@ -37,6 +37,14 @@ impl Stage {
         Ok((self.announced().await?, tunnel))
     }
 
+    /// The same with a key whose tunnel leads everywhere.
+    pub(crate) async fn newcomer_with_default_route(&mut self) -> anyhow::Result<Instance> {
+        self.keys += 1;
+        let everywhere = |it: &Tunnel| it.document_for("0.0.0.0/0, ::/0");
+        self.region.add_key_with(self.keys, everywhere).await?;
+        self.announced().await
+    }
+
     pub(crate) async fn add_key(&mut self) -> anyhow::Result<Tunnel> {
         self.keys += 1;
         self.region.add_key(self.keys).await

@@ -49,7 +49,7 @@ pub(crate) async fn long_packets_get_lost(stage: &mut Stage) -> anyhow::Result<(
     site.start()?;
     stage.joins(&instance, &site).await?;
     site.says("taking 1340 as its MTU", SOON).await?;
-    let link = link(site.host().namespace())?;
+    let link = ip(site.host().namespace(), &["link", "show", "dynk8s"])?;
     ensure!(link.contains("mtu 1340 "), "{link}");
     Ok(())
 }
@@ -79,14 +79,44 @@ pub(crate) async fn agent_starts_again_in_a_living_session(stage: &mut Stage) ->
     Ok(())
 }
 
+pub(crate) async fn default_route_leads_into_it(stage: &mut Stage) -> anyhow::Result<()> {
+    let instance = stage.newcomer_with_default_route().await?;
+    let mut site = stage.region.site(&instance, "")?;
+    site.start()?;
+    stage.joins(&instance, &site).await?;
+    is_ready(&site, 1).await?;
+    let namespace = site.host().namespace();
+    for (address, interface) in [
+        ("203.0.113.9", "dynk8s"),
+        ("192.168.10.10", "dynk8s"),
+        // Metadata, the resolvers, the time, another subnet of the VPC, the endpoint and the provisioner, and one's own subnet.
+        ("169.254.169.254", "ens5"),
+        ("169.254.169.253", "ens5"),
+        ("172.31.0.2", "ens5"),
+        ("169.254.169.123", "ens5"),
+        ("172.31.200.7", "ens5"),
+        ("198.51.100.20", "ens5"),
+        ("172.31.0.77", "ens5"),
+    ] {
+        let route = ip(namespace, &["route", "get", address])?;
+        ensure!(route.contains(&format!("dev {interface} ")), "{route}");
+    }
+    let rules = ip(namespace, &["rule"])?;
+    ensure!(rules.contains("not from all fwmark 0xca6c lookup 51820"), "{rules}");
+    // Now metadata, endpoint and provisioner must be reached beside the tunnel.
+    site.kill();
+    site.start()?;
+    is_ready(&site, 2).await
+}
+
 /// Waits until the agent has said so often that the Node is Ready.
 pub(crate) async fn is_ready(site: &Site, times: usize) -> anyhow::Result<()> {
     let said = async || Ok((site.log().matches("` is Ready (").count() >= times).then_some(()));
     until("the agent says that its Node is Ready", SOON, said).await
 }
 
-fn link(namespace: &Namespace) -> anyhow::Result<String> {
+fn ip(namespace: &Namespace, words: &[&str]) -> anyhow::Result<String> {
     let mut command = std::process::Command::new("ip");
-    command.args(["link", "show", "dynk8s"]);
+    command.args(words);
     namespace.output(command)
 }

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{Imds, signature};
 use crate::aws::cloud::Instance;
+use crate::topology::addresses::VPC_NETWORK;
 
 impl Imds {
     /// The document at `path`; `None` where the tree has nothing.
@@ -50,7 +51,12 @@ impl Imds {
             ("meta-data/services/domain", "amazonaws.com".to_owned()),
             ("meta-data/services/partition", "aws".to_owned()),
         ];
-        leaves.into_iter().map(|(path, text)| (path.to_owned(), text)).collect()
+        let networks = format!(
+            "meta-data/network/interfaces/macs/{}/vpc-ipv4-cidr-blocks",
+            instance.mac
+        );
+        let leaves = leaves.into_iter().map(|(path, text)| (path.to_owned(), text));
+        leaves.chain([(networks, VPC_NETWORK.to_owned())]).collect()
     }
 
     fn identity_document(&self, instance: &Instance) -> String {
