@@ -9,7 +9,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 
 use anyhow::Context;
-use nix::sched::{CloneFlags, setns};
+use nix::sched::{CloneFlags, setns, unshare};
 use tokio::runtime::{Builder, Runtime};
 
 use super::command;
@@ -60,6 +60,19 @@ impl Namespace {
         Arc::new(move |mut command| {
             on_thread(|| {
                 enter(&path)?;
+                command.spawn()
+            })
+        })
+    }
+
+    /// Starts processes inside, each on a host of this name, as in a Pod.
+    pub fn host_spawner(&self, name: &str) -> Spawn {
+        let (path, name) = (self.path.clone(), name.to_owned());
+        Arc::new(move |mut command| {
+            on_thread(|| {
+                enter(&path)?;
+                unshare(CloneFlags::CLONE_NEWUTS)?;
+                std::fs::write("/proc/sys/kernel/hostname", &name)?;
                 command.spawn()
             })
         })

@@ -1,12 +1,13 @@
 //! The provisioner on the premises: both of its halves, each with the rights of its own service account and no others.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
 
 use crate::aws::certificates::Authority;
+use crate::aws::cloud::Credentials;
 use crate::aws::imds;
 use crate::cluster::{API_NAME, API_PORT, ControlPlane, NAMESPACE};
 use crate::host::containment::SCRATCH;
@@ -23,12 +24,18 @@ pub const KEY_COOLDOWN: u64 = 5;
 /// Whose signatures on identity documents are believed beside those of the real AWS.
 const CERTIFICATES: &str = "/etc/dynk8s/certificates";
 
+/// Where `reconcile` finds credentials of AWS, once somebody has put them there.
+const CREDENTIALS: &str = "/etc/dynk8s/aws-credentials";
+
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
 /// `dynk8s-provisioner` as two processes.
 #[derive(Debug)]
 pub struct Provisioner {
     room: Room,
+    topic: String,
+    /// What is configured beyond the usual.
+    more: String,
     serve: Option<Process>,
     reconcile: Option<Process>,
 }
@@ -54,16 +61,55 @@ impl Provisioner {
                 .service_account_kubeconfig(NAMESPACE, &account, &server)
                 .await?;
             room.write(&format!("/etc/dynk8s/{half}.kubeconfig"), kubeconfig, 0o600)?;
-            room.write(&format!("/etc/dynk8s/{half}.toml"), configuration(half, topic), 0o644)?;
         }
         let mut provisioner = Self {
             room,
+            topic: topic.to_owned(),
+            more: String::new(),
             serve: None,
             reconcile: None,
         };
-        provisioner.start_serve().await?;
-        provisioner.start_reconcile().await?;
+        provisioner.start_again().await?;
         Ok(provisioner)
+    }
+
+    /// Has both work with another configuration: `more` stands at the end of `[times]` and before the node group.
+    pub async fn configure(&mut self, more: &str) -> anyhow::Result<()> {
+        if self.more == more {
+            return Ok(());
+        }
+        more.clone_into(&mut self.more);
+        self.stop_serve();
+        self.stop_reconcile();
+        self.start_again().await
+    }
+
+    async fn start_again(&mut self) -> anyhow::Result<()> {
+        for half in ["serve", "reconcile"] {
+            let text = configuration(half, &self.topic, &self.more);
+            self.room.write(&format!("/etc/dynk8s/{half}.toml"), text, 0o644)?;
+        }
+        self.start_serve().await?;
+        self.start_reconcile().await
+    }
+
+    /// Gives `reconcile` credentials of AWS, in a file as an operator would mount it.
+    pub fn give_credentials(&self, credentials: &Credentials) -> anyhow::Result<()> {
+        let text = format!(
+            "[default]\naws_access_key_id = {}\naws_secret_access_key = {}\naws_session_token = {}\n",
+            credentials.access_key_id, credentials.secret_access_key, credentials.token
+        );
+        self.room.write(CREDENTIALS, text, 0o600)
+    }
+
+    /// Takes them away again.
+    pub fn take_credentials(&self) -> anyhow::Result<()> {
+        self.room.remove(CREDENTIALS)
+    }
+
+    /// All that one half has said so far.
+    pub fn log(half: &str) -> String {
+        std::fs::read_to_string(log(half)).unwrap_or_default()
     }
 
     /// The public half of its key, as `agent.toml` pins it.
@@ -102,9 +148,8 @@ impl Provisioner {
     }
 
     async fn launch(&self, half: &str) -> anyhow::Result<Process> {
-        let log = Path::new(SCRATCH).join(format!("provisioner-{half}.log"));
         let command = command(half, &[half, &format!("--config=/etc/dynk8s/{half}.toml")]);
-        let mut process = Process::start(command, &log, &self.room.spawner())?;
+        let mut process = Process::start(command, &log(half), &self.room.spawner())?;
         self.wait_until_ready(half, &mut process).await?;
         Ok(process)
     }
@@ -128,6 +173,10 @@ impl Provisioner {
     }
 }
 
+fn log(half: &str) -> PathBuf {
+    Path::new(SCRATCH).join(format!("provisioner-{half}.log"))
+}
+
 /// Asks a page whose answer is yes or no.
 async fn says_yes(url: String) -> anyhow::Result<()> {
     let client = reqwest::Client::builder().tls_certs_only([]).no_proxy().build()?;
@@ -145,6 +194,9 @@ fn command(half: &str, words: &[&str]) -> Command {
         .env("KUBECONFIG", format!("/etc/dynk8s/{half}.kubeconfig"))
         .args(words)
         .arg(format!("--namespace={NAMESPACE}"));
+    if half == "reconcile" {
+        command.env("AWS_SHARED_CREDENTIALS_FILE", CREDENTIALS);
+    }
     command
 }
 
@@ -156,7 +208,7 @@ fn health(half: &str) -> &'static str {
     }
 }
 
-fn configuration(half: &str, topic: &str) -> String {
+fn configuration(half: &str, topic: &str, more: &str) -> String {
     let health = health(half);
     format!(
         r#"listen = "{LISTEN}"
@@ -173,7 +225,7 @@ certificates = "{CERTIFICATES}"
 
 [times]
 key_cooldown_seconds = {KEY_COOLDOWN}
-
+{more}
 [[node_group]]
 name = "burst"
 accounts = ["{ACCOUNT}"]

@@ -3,8 +3,10 @@
 mod certificates;
 mod instance;
 mod keys;
+mod metrics;
 mod nodes;
 mod reconcile;
+mod replicas;
 mod secrets;
 mod stage;
 mod watching;
@@ -22,11 +24,11 @@ use self::stage::Stage;
 
 fn main() -> anyhow::Result<ExitCode> {
     // Before the containment, because building them needs the network.
-    let (programs, product) = containment::enter_prepared(|| {
+    let (programs, provisioner) = containment::enter_prepared(|| {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(async { anyhow::Ok((programs::ensure().await?, product::build().await?)) })
+        runtime.block_on(async { anyhow::Ok((programs::ensure().await?, product::build_provisioner().await?)) })
     })?;
-    let stage = Arc::new(Stage::set(&programs, &product)?);
+    let stage = Arc::new(Stage::set(&programs, provisioner)?);
     let trial = |name: &str, check: fn(&Stage) -> anyhow::Result<()>| {
         let stage = stage.clone();
         Trial::test(name, move || check(&stage).map_err(|error| format!("{error:#}").into()))

@@ -1,13 +1,9 @@
 //! The real `reconcile` with its own account: its rights are enough for the life of an instance.
 
-use std::path::Path;
-use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use dynk8s_lab::host::containment::SCRATCH;
-use dynk8s_lab::host::process::Process;
 use rcgen::KeyPair;
 use serde_json::{Value, json};
 
@@ -15,20 +11,9 @@ use crate::instance::{
     ADDRESS, INSTANCE, WITHIN, absent, admitted, claim, holder, node, patch, register, show_certificate, signed,
     startup_taint, until,
 };
+use crate::replicas::{self, Replica};
 use crate::stage::{Stage, Who, file};
-use crate::{certificates, watching};
-
-const CONFIGURATION: &str = r#"
-cluster = { server = "https://api.onprem.example:6443" }
-sns = { topics = ["arn:aws:sns:eu-central-1:123456789012:dynk8s"] }
-times = { key_cooldown_seconds = 3 }
-
-[[node_group]]
-name = "burst"
-accounts = ["123456789012"]
-regions = ["eu-central-1"]
-labels = { "node-role.kubernetes.io/burst" = "" }
-"#;
+use crate::{certificates, metrics, watching};
 
 /// Whoever is bound to this role has his certificates approved.
 const AUTOMATIC: &str = "system:certificates.k8s.io:certificatesigningrequests:nodeclient";
@@ -38,15 +23,14 @@ fn it_refuses_automatic_approval(stage: &Stage, group: &str) -> anyhow::Result<(
     stage.allowed(Who::Admin, &binding)?;
     let words = [group, "careless", "any token could become any node", "remove"];
     let end = Instant::now() + WITHIN;
-    let log = Path::new(SCRATCH).join("careless.log");
-    let mut process = start(stage, 8082, &log)?;
-    while process.check().is_ok() {
-        ensure!(Instant::now() < end, "it works on; {}", process.last_lines(20));
+    let mut replica = Replica::start(stage, "careless", 8082)?;
+    while replica.works() {
+        ensure!(Instant::now() < end, "it works on; {}", replica.last_lines());
         sleep(Duration::from_millis(100));
     }
     stage.allowed(Who::Admin, "delete clusterrolebinding careless")?;
-    let said = std::fs::read_to_string(&log)?;
-    std::fs::remove_file(&log)?;
+    let said = replica.said()?;
+    replica.forget()?;
     let missing = words.iter().find(|it| !said.contains(**it));
     ensure!(missing.is_none(), "no `{missing:?}` in `{said}`");
     Ok(())
@@ -61,34 +45,20 @@ pub(crate) fn its_rights_are_enough(stage: &Stage) -> anyhow::Result<()> {
         it_refuses_automatic_approval(stage, group)?;
     }
     // As in a roll-out: two at once get in each other's way, and nothing else.
-    let logs = ["one.log", "two.log"].map(|it| Path::new(SCRATCH).join(it));
-    let (one, two) = (start(stage, 8082, &logs[0])?, start(stage, 8083, &logs[1])?);
-    live(stage).with_context(|| format!("{}\n{}", one.last_lines(30), two.last_lines(30)))?;
-    let said = logs
-        .iter()
-        .map(std::fs::read_to_string)
-        .collect::<Result<String, _>>()?;
+    let both = [
+        Replica::start(stage, "reconcile-one", 8082)?,
+        Replica::start(stage, "reconcile-two", 8083)?,
+    ];
+    live(stage).with_context(|| both.each_ref().map(Replica::last_lines).join("\n"))?;
+    let said = both.iter().map(Replica::said).collect::<anyhow::Result<String>>()?;
     let refused = said
         .lines()
         .find(|it| it.contains("failed to") || it.contains("forbidden"));
     ensure!(refused.is_none(), "{refused:?}");
     watching::lines_name_their_instance(&said)?;
-    watching::turns_were_told(stage)
-}
-
-fn start(stage: &Stage, health: u16, log: &Path) -> anyhow::Result<Process> {
-    let configuration = log.with_extension("toml");
-    std::fs::write(
-        &configuration,
-        format!("health_listen = \"127.0.0.1:{health}\"\n{CONFIGURATION}"),
-    )?;
-    let mut command = Command::new(&stage.provisioner);
-    command
-        .arg("reconcile")
-        .arg("--config")
-        .arg(&configuration)
-        .env("KUBECONFIG", Path::new(SCRATCH).join("reconcile"));
-    Process::start(command, log, &stage.spawn)
+    watching::turns_were_told(stage)?;
+    metrics::a_life_was_counted(stage, both.each_ref().map(|it| it.port))?;
+    replicas::only_the_holder_acts(stage, both)
 }
 
 fn live(stage: &Stage) -> anyhow::Result<()> {

@@ -10,8 +10,6 @@ use anyhow::{Context, bail, ensure};
 use dynk8s_lab::cluster::{self, API_ADDRESS, ControlPlane, NAMESPACE};
 use dynk8s_lab::host::containment::SCRATCH;
 use dynk8s_lab::host::namespace::Namespace;
-use dynk8s_lab::host::process::Spawn;
-use dynk8s_lab::product::Product;
 use dynk8s_lab::programs::Programs;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
@@ -34,27 +32,24 @@ pub(crate) struct Stage {
     // Dropped before the runtime and the namespace that it lives in.
     control_plane: ControlPlane,
     runtime: Mutex<Runtime>,
-    pub(crate) spawn: Spawn,
     pub(crate) provisioner: PathBuf,
     pub(crate) machine: Namespace,
 }
 
 impl Stage {
-    pub(crate) fn set(programs: &Programs, product: &Product) -> anyhow::Result<Self> {
+    pub(crate) fn set(programs: &Programs, provisioner: PathBuf) -> anyhow::Result<Self> {
         let machine = cluster::machine()?;
-        let spawn = machine.spawner();
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let folder = Path::new(SCRATCH).join("cluster");
         let control_plane = runtime.block_on(async {
-            let control_plane = ControlPlane::start(programs, &folder, spawn.clone()).await?;
+            let control_plane = ControlPlane::start(programs, &folder, machine.spawner()).await?;
             control_plane.install().await?;
             anyhow::Ok(control_plane)
         })?;
         let stage = Self {
             control_plane,
             runtime: Mutex::new(runtime),
-            spawn,
-            provisioner: product.provisioner.clone(),
+            provisioner,
             machine,
         };
         for half in ["serve", "reconcile"] {

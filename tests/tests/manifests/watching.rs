@@ -57,7 +57,7 @@ pub(crate) fn lines_name_their_instance(said: &str) -> anyhow::Result<()> {
 }
 
 /// Asks until it is so.
-fn soon(is_so: impl Fn() -> anyhow::Result<()>) -> anyhow::Result<()> {
+pub(crate) fn soon(mut is_so: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
     let end = Instant::now() + WITHIN;
     loop {
         match is_so() {
