@@ -26,6 +26,7 @@ pub use self::provisioner::{KEY_COOLDOWN, Provisioner};
 pub use self::site::Site;
 use crate::aws::certificates::Authority;
 use crate::aws::cloud::Instance;
+use crate::aws::ec2;
 use crate::aws::imds;
 use crate::aws::ingress::{self, Ingress};
 use crate::aws::server::Server;
@@ -107,10 +108,13 @@ impl Region {
     /// Undoes the faults that whoever had the region before has left.
     pub async fn mend(&mut self) -> anyhow::Result<()> {
         *self.aws.imds.faults() = imds::Faults::default();
+        *self.aws.ec2.faults() = ec2::Faults::default();
         *self.ingress.faults() = ingress::Faults::default();
         self.aws.metadata.open().await;
         self.entrance.present(None).await;
         self.topology.vpc.move_gateway(PREMISES_PUBLIC)?;
+        self.provisioner.configure("").await?;
+        self.provisioner.take_credentials()?;
         self.provisioner.check()
     }
 

@@ -9,6 +9,7 @@ mod guard;
 mod ingress;
 mod join;
 mod metadata;
+mod resync;
 mod sns;
 mod stage;
 mod tunnel;
@@ -58,6 +59,7 @@ fn main() -> anyhow::Result<ExitCode> {
         trial(&lab, "ingress_swaps_the_answer", ingress::swaps_the_answer),
         trial(&lab, "sns_message_is_forged", sns::message_is_forged),
         trial(&lab, "sns_topic_is_not_listed", sns::topic_is_not_listed),
+        trial(&lab, "sns_messages_are_lost", resync::messages_are_lost),
         trial(&lab, "sts_proof_is_altered", claim::proof_is_altered),
         trial(&lab, "second_claim_comes_with_another_key", claim::key_is_another),
         trial(&lab, "pool_is_empty_until_a_key_is_added", claim::pool_is_empty),
