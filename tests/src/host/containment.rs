@@ -37,6 +37,8 @@ pub fn enter_prepared<T: Serialize + DeserializeOwned>(
     prepare: impl FnOnce() -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     if let Ok(handed) = env::var(MARKER) {
+        // What the process outside blocks, so that it can wait for it, is handed down to every service; they must hear it.
+        SigSet::all().thread_unblock().context("failed to unblock signals")?;
         settle().context("failed to prepare the lab's namespaces")?;
         return serde_json::from_str(&handed).with_context(|| format!("failed to understand `{MARKER}`"));
     }

@@ -100,7 +100,8 @@ pub(crate) fn only_the_holder_acts(stage: &Stage, both: [Replica; 2]) -> anyhow:
     acts.ask_to_end()?;
     soon(|| {
         let holder = lease_holder(stage)?;
-        ensure!(holder == watches.host, "`{holder}` holds the Lease");
+        let log = acts.last_lines();
+        ensure!(holder == watches.host, "`{holder}` still holds the Lease: {log}");
         Ok(())
     })?;
     let another = "i-0eeeeeeeeeeeeeee0";
