@@ -59,7 +59,7 @@ pub(crate) async fn messages_are_lost(stage: &mut Stage) -> anyhow::Result<()> {
 
     *stage.region.aws.ec2.faults() = Faults {
         throttle: 2,
-        empty_pages: 2,
+        empty_pages: 1,
         ..Faults::default()
     };
     let credentials = stage.region.aws.cloud.credentials_of("provisioner");
@@ -120,7 +120,7 @@ fn was_asked_patiently(stage: &Stage) -> anyhow::Result<()> {
         "{throttled} times throttled, and {refused:?}"
     );
     ensure!(
-        calls.iter().filter(|it| it.body.contains("NextToken=next")).count() >= 2,
+        calls.iter().any(|it| it.body.contains("NextToken=next")),
         "{calls:?}"
     );
     Ok(())
