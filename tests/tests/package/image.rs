@@ -69,12 +69,13 @@ fn the_script_installs_everything_and_leaves_nothing_that_would_be_in_the_way() 
 
 #[test]
 fn scripts_are_what_shellcheck_asks_for() {
-    let shown: [(&Path, &str); 2] = [
-        (&packaging(SCRIPT), "/mnt/provision.sh"),
-        (&packaging("rpm/licences"), "/mnt/licences"),
-    ];
-    let words = ["shellcheck", "/mnt/provision.sh", "/mnt/licences"];
-    run(&mut debian().unwrap().command(&shown, &words)).unwrap();
+    let scripts = [SCRIPT, "rpm/licences", "container/image", "container/sbom"];
+    let scripts = scripts.map(|it| format!("/mnt/{it}"));
+    let words: Vec<_> = ["shellcheck"]
+        .into_iter()
+        .chain(scripts.iter().map(String::as_str))
+        .collect();
+    run(&mut debian().unwrap().command(&[(&packaging(""), "/mnt")], &words)).unwrap();
 }
 
 #[test]
