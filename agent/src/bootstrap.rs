@@ -87,9 +87,7 @@ impl Machine<'_> {
             info!("this machine has joined before; bringing its tunnel and names back");
             let tunnel = self.tunnel(&kept.wireguard).await?;
             self.names(&tunnel, &kept.cluster).await?;
-            if !self.settings.keep_swap {
-                join::preflight::keep_swap_off().await?;
-            }
+            join::preflight::mend_again(self.settings.keep_swap).await?;
             join::let_rotate().await?;
             service::ready();
             return self.ready(tunnel, kept.cluster).await;

@@ -1,9 +1,11 @@
 //! The command line's own consistency.
 
+use std::process::ExitCode;
+
 use clap::{CommandFactory as _, Parser as _};
 use test_case::test_case;
 
-use super::Arguments;
+use super::{Arguments, MISCONFIGURED};
 
 #[test]
 fn is_consistent() {
@@ -37,4 +39,16 @@ fn every_command_says_what_it_does() {
     for command in Arguments::command().get_subcommands() {
         assert!(command.get_about().is_some(), "{}", command.get_name());
     }
+}
+
+/// The unit is not started again after this code.
+#[test_case(&["run"])]
+#[test_case(&["bootstrap"])]
+#[test_case(&["plan"])]
+#[test_case(&["config", "check"])]
+#[test_case(&["config", "show"])]
+fn a_wrong_configuration_has_a_code_of_its_own(verb: &[&str]) {
+    let words = [&["dynk8s-agent", "--config", "/nonexistent"], verb].concat();
+    let code = Arguments::try_parse_from(words).unwrap().execute();
+    assert_eq!(code, ExitCode::from(MISCONFIGURED));
 }

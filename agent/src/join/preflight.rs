@@ -29,10 +29,10 @@ const FORWARDING: &[&str] = &["net.ipv4.ip_forward", "net.ipv6.conf.all.forwardi
 /// Looks at this machine.
 pub(crate) async fn look(kubelet: &str, keep_swap: bool, runtime: &str) -> anyhow::Result<Seen> {
     Ok(Seen {
-        swap: plan::swap(&files::read(Path::new("/proc/swaps"))?.unwrap_or_default()),
+        swap: swap()?,
         keep_swap,
         cgroup_v2: Path::new("/sys/fs/cgroup/cgroup.controllers").exists(),
-        not_forwarding: FORWARDING.iter().copied().filter(|it| is_off(it)).collect(),
+        not_forwarding: not_forwarding(),
         port_taken: is_taken(KUBELET_PORT),
         runtimes: runtime::answering().await,
         runtime: runtime.to_owned(),
@@ -56,17 +56,26 @@ pub(crate) async fn mend(seen: &Seen) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A node that is brought back needs this too: swap is on again after each boot.
-pub(crate) async fn keep_swap_off() -> anyhow::Result<()> {
+/// A node that is brought back needs this too: a boot has undone it.
+pub(crate) async fn mend_again(keep_swap: bool) -> anyhow::Result<()> {
     // In a container the swap is its host's.
-    let areas = plan::swap(&files::read(Path::new("/proc/swaps"))?.unwrap_or_default());
-    if areas.is_empty() || !service::booted_with_systemd() {
+    if !service::booted_with_systemd() {
         return Ok(());
     }
-    let mend = Mend::SwapOff(areas);
-    apply(&mend).await?;
-    info!("put right: {mend}");
+    for mend in decide::undone_by_boot(&swap()?, keep_swap, &not_forwarding()) {
+        apply(&mend).await?;
+        info!("put right: {mend}");
+    }
     Ok(())
+}
+
+fn swap() -> anyhow::Result<Vec<String>> {
+    let table = files::read(Path::new("/proc/swaps"))?;
+    Ok(plan::swap(&table.unwrap_or_default()))
+}
+
+fn not_forwarding() -> Vec<&'static str> {
+    FORWARDING.iter().copied().filter(|it| is_off(it)).collect()
 }
 
 async fn apply(mend: &Mend) -> anyhow::Result<()> {

@@ -99,6 +99,11 @@ impl Site {
         stand_in::fail_next_join(&self.room, &failure)
     }
 
+    /// Lets kubeadm, and with it the kubelet, be of another release than the cluster.
+    pub fn set_version(&self, version: &str) -> anyhow::Result<()> {
+        stand_in::set_version(&self.room, version)
+    }
+
     /// The agent's process.
     pub fn process(&self) -> anyhow::Result<u32> {
         let agent = self

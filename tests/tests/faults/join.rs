@@ -3,7 +3,7 @@
 use anyhow::ensure;
 
 use crate::foretold;
-use crate::stage::Stage;
+use crate::stage::{SOON, Stage};
 
 pub(crate) async fn nothing_is_wrong(stage: &mut Stage) -> anyhow::Result<()> {
     let (instance, tunnel) = stage.newcomer().await?;
@@ -12,9 +12,14 @@ pub(crate) async fn nothing_is_wrong(stage: &mut Stage) -> anyhow::Result<()> {
     site.start()?;
     let worker = stage.joins(&instance, &site).await?;
     ensure!(worker["status"]["generation"] == 1, "{worker}");
-    site.says("ready", crate::stage::SOON).await?;
+    site.says("ready", SOON).await?;
     foretold::names_every_file(&plan, &site)?;
     foretold::is_told_of_a_node(&site, &tunnel)?;
+    let hosts = site.room.read_text("/etc/hosts")?;
+    ensure!(
+        hosts.contains(&instance.id),
+        "the node cannot resolve its own name: {hosts}"
+    );
     let status = site.asks("status")?;
     for step in ["facts", "claim", "tunnel", "names", "join", "ready"] {
         ensure!(status.contains(step), "`status` does not show `{step}`:\n{status}");
@@ -45,5 +50,20 @@ pub(crate) async fn kubeadm_fails_once(stage: &mut Stage) -> anyhow::Result<()> 
     ] {
         ensure!(log.contains(line), "the agent does not say `{line}`:\n{log}");
     }
+    Ok(())
+}
+
+pub(crate) async fn kubelet_is_newer_than_the_cluster(stage: &mut Stage) -> anyhow::Result<()> {
+    let (instance, _) = stage.newcomer().await?;
+    let mut site = stage.region.site(&instance, "")?;
+    site.set_version("v1.99.0")?;
+    site.start()?;
+    let server = stage.region.control_plane.version();
+    site.says(&format!("kubelet v1.99.0 does not go with API server {server}"), SOON)
+        .await?;
+    ensure!(
+        stage.tokens_of(&instance).await?.is_empty(),
+        "it got a token all the same"
+    );
     Ok(())
 }

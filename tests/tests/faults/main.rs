@@ -33,6 +33,11 @@ fn main() -> anyhow::Result<ExitCode> {
     let trials = vec![
         trial(&lab, "nothing_is_wrong", join::nothing_is_wrong),
         trial(&lab, "kubeadm_fails_once", join::kubeadm_fails_once),
+        trial(
+            &lab,
+            "kubelet_is_newer_than_the_cluster",
+            join::kubelet_is_newer_than_the_cluster,
+        ),
         trial(&lab, "metadata_is_absent", metadata::is_absent),
         trial(&lab, "metadata_is_a_minute_late", metadata::is_late),
         trial(

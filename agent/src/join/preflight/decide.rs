@@ -78,11 +78,8 @@ pub(crate) fn findings(seen: &Seen) -> Vec<Finding> {
              remove it from the image"
         )));
     }
-    if !seen.swap.is_empty() && !seen.keep_swap {
-        findings.push(Finding::Mendable(Mend::SwapOff(seen.swap.clone())));
-    }
-    let forward = |it: &&'static str| Finding::Mendable(Mend::Forward(it));
-    findings.extend(seen.not_forwarding.iter().map(forward));
+    let undone = undone_by_boot(&seen.swap, seen.keep_swap, &seen.not_forwarding);
+    findings.extend(undone.into_iter().map(Finding::Mendable));
     let others: Vec<&str> = seen
         .runtimes
         .iter()
@@ -99,6 +96,16 @@ pub(crate) fn findings(seen: &Seen) -> Vec<Finding> {
     }
     findings.extend(seen.networks.iter().map(|it| network(it)));
     findings
+}
+
+/// What is not as a node needs it, and is so again after each boot until the image is mended.
+pub(crate) fn undone_by_boot(swap: &[String], keep_swap: bool, not_forwarding: &[&'static str]) -> Vec<Mend> {
+    let mut mends = Vec::new();
+    if !swap.is_empty() && !keep_swap {
+        mends.push(Mend::SwapOff(swap.to_vec()));
+    }
+    mends.extend(not_forwarding.iter().copied().map(Mend::Forward));
+    mends
 }
 
 fn control_groups(kubelet: &str) -> Finding {

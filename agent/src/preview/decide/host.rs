@@ -28,9 +28,15 @@ pub(in crate::preview) fn join(journey: Journey<'_>, host: &Host<'_>) -> Step {
     let mut step = Step::new("join", journey.settings.deadlines.join);
     if journey.before == Before::Joined {
         step.add(Kind::Sees, "this machine has joined before: kubeadm is not run");
-        if !journey.settings.keep_swap {
-            step.add(Kind::Does, "turns swap off where it is on");
-        }
+        let swap = if journey.settings.keep_swap {
+            ""
+        } else {
+            "swap off and "
+        };
+        step.add(
+            Kind::Does,
+            format!("turns {swap}forwarding on, where a boot has undone it"),
+        );
         step.add(Kind::Writes, ROTATES);
         return step;
     }

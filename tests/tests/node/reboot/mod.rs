@@ -1,4 +1,7 @@
 //! A node reboots while there is no provisioner: it needs none, and the kubelet waits for the names that the agent brings back.
+//! What of its image a kubelet would die of is put right again.
+
+mod unfit;
 
 use anyhow::ensure;
 use dynk8s_lab::region::Equipment;
@@ -6,11 +9,20 @@ use dynk8s_lab::region::Equipment;
 use crate::stage::{Node, Stage};
 
 pub(crate) async fn case(stage: &mut Stage) -> anyhow::Result<()> {
-    let node = stage.joined(Equipment::default()).await?;
+    let files = unfit::image();
+    let node = stage
+        .joined(Equipment {
+            files,
+            ..Equipment::default()
+        })
+        .await?;
+    unfit::network_was_set_aside(&node).await?;
+    unfit::was_put_right(&node).await?;
     stage.region.provisioner.stop_serve();
     stage.region.provisioner.stop_reconcile();
     stage.reboot(&node).await?;
     kubelet_came_after_the_names(&node).await?;
+    unfit::was_put_right(&node).await?;
     stage.region.provisioner.start_serve().await?;
     stage.region.provisioner.start_reconcile().await?;
     stage.look_at(&node).await
