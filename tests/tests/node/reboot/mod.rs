@@ -18,6 +18,7 @@ pub(crate) async fn case(stage: &mut Stage) -> anyhow::Result<()> {
         .await?;
     unfit::network_was_set_aside(&node).await?;
     unfit::was_put_right(&node).await?;
+    plan_is_told(&node).await?;
     stage.region.provisioner.stop_serve();
     stage.region.provisioner.stop_reconcile();
     stage.reboot(&node).await?;
@@ -26,6 +27,21 @@ pub(crate) async fn case(stage: &mut Stage) -> anyhow::Result<()> {
     stage.region.provisioner.start_serve().await?;
     stage.region.provisioner.start_reconcile().await?;
     stage.look_at(&node).await
+}
+
+/// What the next start would do, with the managers of a real system.
+async fn plan_is_told(node: &Node) -> anyhow::Result<()> {
+    let plan = node.machine.run(&["dynk8s-agent", "plan"]).await?;
+    for part in [
+        "the unit is active",
+        "joined before: nobody is asked",
+        "leaves the keys and peers of the interface `dynk8s` as they are",
+        "systemd-resolved asks, and systemd-networkd tells it whom",
+        "writes `/run/systemd/network/50-vpc.network.d/90-dynk8s.conf`",
+    ] {
+        ensure!(plan.contains(part), "the plan does not say `{part}`:\n{plan}");
+    }
+    Ok(())
 }
 
 /// The agent's unit is active from its names step on.
