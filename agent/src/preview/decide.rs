@@ -12,7 +12,7 @@ use crate::config::{CredentialsOf, OnFailure, Settings};
 use crate::facts::Facts;
 
 pub(super) use host::{Host, join};
-pub(super) use network::{names, tunnel};
+pub(super) use network::{Resolvers, names, tunnel};
 
 /// How far this machine came before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

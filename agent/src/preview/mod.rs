@@ -24,7 +24,7 @@ use crate::uplink::{self, Uplink};
 pub(crate) use outline::Outline;
 pub(crate) use render::render;
 
-use decide::{Before, Host, Journey, Start, Way};
+use decide::{Before, Host, Journey, Resolvers, Start, Way};
 use outline::Step;
 
 /// What the files of an instance are called whose id is not known.
@@ -119,8 +119,13 @@ async fn switch(journey: Journey<'_>, link: &anyhow::Result<UplinkLink>, kept: O
         )),
     };
     let document = kept.and_then(|it| Document::parse(it.wireguard.expose()).ok());
-    let dns: Option<Vec<IpAddr>> = document.map(|it| it.interface.dns);
-    decide::names(journey, way, dns.as_deref())
+    let servers: Option<Vec<IpAddr>> = document.map(|it| it.interface.dns);
+    let resolvers = Resolvers {
+        way,
+        are_alone: servers.as_ref().is_some_and(|it| names::check(it).is_ok()),
+        servers: servers.as_deref(),
+    };
+    decide::names(journey, resolvers)
 }
 
 async fn join(journey: Journey<'_>, kept: Option<&Kept>) -> Step {

@@ -56,6 +56,7 @@ pub(crate) fn is_told_of_a_node(site: &Site, tunnel: &Tunnel) -> anyhow::Result<
         &format!("gives it {}", tunnel.address),
         "at 198.51.100.20:51820",
         "asks 192.168.10.1 for the API server's name",
+        "all resolver files name them alone",
     ] {
         ensure!(plan.contains(part), "the plan does not say `{part}`:\n{plan}");
     }

@@ -39,20 +39,31 @@ pub(in crate::preview) fn tunnel(
     step
 }
 
-/// `way` is how the host's names would be set right; `dns` the resolvers that will be the only ones, where they are known.
-pub(in crate::preview) fn names(
-    journey: Journey<'_>,
-    way: anyhow::Result<Vec<String>>,
-    dns: Option<&[IpAddr]>,
-) -> Step {
+/// The host's names, and the resolvers that will be the only ones.
+#[derive(Debug)]
+pub(in crate::preview) struct Resolvers<'a> {
+    /// How the names would be set right.
+    pub(in crate::preview) way: anyhow::Result<Vec<String>>,
+    /// Whom the document names, where there is one.
+    pub(in crate::preview) servers: Option<&'a [IpAddr]>,
+    /// Whether all files name them alone.
+    pub(in crate::preview) are_alone: bool,
+}
+
+pub(in crate::preview) fn names(journey: Journey<'_>, resolvers: Resolvers<'_>) -> Step {
+    let Resolvers {
+        way,
+        servers,
+        are_alone,
+    } = resolvers;
     let mut step = Step::new("names", journey.settings.deadlines.names);
-    if dns.is_none() {
+    if servers.is_none() {
         step.add(Kind::Later, "which resolvers will be the only ones");
     }
-    let servers = dns.map_or_else(|| "each of them".to_owned(), |it| list(it, "nobody"));
+    let asked = servers.map_or_else(|| "each of them".to_owned(), |it| list(it, "nobody"));
     step.add(
         Kind::Does,
-        format!("asks {servers} for the API server's name, and the API server for its certificate"),
+        format!("asks {asked} for the API server's name, and the API server for its certificate"),
     );
     step.add(
         Kind::Writes,
@@ -62,6 +73,12 @@ pub(in crate::preview) fn names(
         ),
     );
     step.add(Kind::Writes, "`/etc/dynk8s/resolv.conf`: the kubelet's own");
+    if are_alone {
+        step.add(
+            Kind::Sees,
+            "all resolver files name them alone, and what is right is left as it is",
+        );
+    }
     match way {
         Ok(lines) => step.add_all(Kind::Does, lines),
         Err(error) => step.add_found(Err(&error)),

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use anyhow::anyhow;
 use test_case::test_case;
 
-use super::{Before, Host, Journey, Start, Way, claim, facts, join, names, ready, tunnel};
+use super::{Before, Host, Journey, Resolvers, Start, Way, claim, facts, join, names, ready, tunnel};
 use crate::config::Settings;
 use crate::facts::Facts;
 use crate::join::preflight::decide::{Finding, Mend};
@@ -122,7 +122,14 @@ impl Machine {
                 facts(journey, &start),
                 claim(journey, &way),
                 tunnel(journey, self.link.as_ref().map(Clone::clone), self.tunnel),
-                names(journey, self.way, self.dns.as_deref()),
+                names(
+                    journey,
+                    Resolvers {
+                        way: self.way,
+                        servers: self.dns.as_deref(),
+                        are_alone: self.dns.is_some(),
+                    },
+                ),
                 join(journey, &host),
                 ready(journey),
             ],
