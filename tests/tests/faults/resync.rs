@@ -119,10 +119,7 @@ fn was_asked_patiently(stage: &Stage) -> anyhow::Result<()> {
         throttled == 2 && refused.is_none(),
         "{throttled} times throttled, and {refused:?}"
     );
-    ensure!(
-        calls.iter().any(|it| it.body.contains("NextToken=next")),
-        "{calls:?}"
-    );
+    ensure!(calls.iter().any(|it| it.body.contains("NextToken=next")), "{calls:?}");
     Ok(())
 }
 
