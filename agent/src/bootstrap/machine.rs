@@ -63,9 +63,8 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// A kubelet's credentials alone prove nothing: they may be left over from a join that failed.
     pub(super) fn joined_before(&self) -> anyhow::Result<Option<Kept>> {
-        if self.state.has_joined() && Path::new(join::KUBELET_CONFIG).exists() {
+        if join::has_succeeded(&self.state) {
             self.state.kept()
         } else {
             Ok(None)

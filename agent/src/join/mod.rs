@@ -43,6 +43,11 @@ pub(crate) fn api_version(kubeadm: &str) -> &'static str {
     plan::Dialect::of(kubeadm).api_version()
 }
 
+/// Whether this machine has become a node. A kubelet's credentials alone prove nothing: they may be left over from a join that failed.
+pub(crate) fn has_succeeded(state: &State) -> bool {
+    state.has_joined() && Path::new(KUBELET_CONFIG).exists()
+}
+
 /// The files of one try, the configuration first.
 pub(crate) fn material_files() -> [String; 3] {
     render::FILES.map(|it| format!("{FOLDER}/{it}"))

@@ -14,8 +14,8 @@ use nix::unistd::Uid;
 use crate::config::{self, Settings};
 use crate::facts::{self, Facts, Imds};
 use crate::host::service;
+use crate::join;
 use crate::join::preflight::decide::findings;
-use crate::join::{self, KUBELET_CONFIG};
 use crate::names;
 use crate::state::{self, Kept, State};
 use crate::tunnel::{self, Surroundings, UplinkLink};
@@ -59,7 +59,7 @@ pub(crate) async fn preview(settings: &Settings) -> Outline {
 fn before(state: Option<&State>, kept: Option<&Kept>) -> Before {
     match kept {
         None => Before::New,
-        Some(_) if state.is_some_and(State::has_joined) && Path::new(KUBELET_CONFIG).exists() => Before::Joined,
+        Some(_) if state.is_some_and(join::has_succeeded) => Before::Joined,
         Some(_) => Before::Claimed,
     }
 }
