@@ -45,23 +45,21 @@ async fn build(module: &Module, workshop: &Path, output: &Path) -> anyhow::Resul
         .with_context(|| format!("failed to build {what}"))?;
 
     let log = source.join("log");
-    let mut command = go(&source);
-    command.args([
-        "build",
-        "-mod=readonly",
-        "-trimpath",
-        "-buildvcs=false",
-        "-tags=notest,grpcnotrace",
-        "-ldflags",
-    ]);
+    let mut command = go_build(&source);
+    command.args(["-tags=notest,grpcnotrace", "-ldflags"]);
     command.arg(linker_flags(version)).arg("-o").arg(output).arg("tool");
-    let messages = File::create(&log).with_context(|| format!("failed to create `{}`", log.display()))?;
+    compile(&what, command, &log).await
+}
+
+/// Builds with Go. What it says is of interest only if it fails.
+pub(super) async fn compile(what: &str, mut command: Command, log: &Path) -> anyhow::Result<()> {
+    let messages = File::create(log).with_context(|| format!("failed to create `{}`", log.display()))?;
     command.stdout(messages.try_clone()?).stderr(messages);
     let status = narrate(&format!("building {what}"), command.status())
         .await
         .context("failed to start `go build`")?;
     if !status.success() {
-        let said = std::fs::read_to_string(&log).unwrap_or_default();
+        let said = std::fs::read_to_string(log).unwrap_or_default();
         bail!(
             "failed to build {what} ({status}), `go build` ends with:\n{}",
             last_lines(&said, 20)
@@ -110,6 +108,13 @@ pub(super) fn go(source: &Path) -> Command {
         .env("CGO_ENABLED", "0")
         .env("GOWORK", "off")
         .env_remove("GOFLAGS");
+    command
+}
+
+/// `go build`, which changes nothing about the source and writes nothing of this machine into the program.
+pub(super) fn go_build(source: &Path) -> Command {
+    let mut command = go(source);
+    command.args(["build", "-mod=readonly", "-trimpath", "-buildvcs=false"]);
     command
 }
 

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use serde::Deserialize;
 
-use super::build::{check_go, go};
+use super::build::{check_go, compile, go, go_build};
 use crate::host::cache;
-use crate::host::progress::{narrate, say};
+use crate::host::progress::say;
 
 const OPERATOR: &str = "github.com/prometheus-operator/prometheus-operator";
 const OPERATOR_VERSION: &str = "v0.85.0";
@@ -41,26 +41,13 @@ pub async fn promtool() -> anyhow::Result<PathBuf> {
         let source = download(workshop, PROMETHEUS, PROMETHEUS_VERSION).await?;
         let result = workshop.join("program");
         say("building promtool from its Go module, once: a few minutes");
-        let mut command = go(&source);
+        let mut command = go_build(&source);
         // Without the clients of all the clouds, which rules have no use for.
-        command.args([
-            "build",
-            "-mod=readonly",
-            "-trimpath",
-            "-buildvcs=false",
-            "-tags=remove_all_sd",
-        ]);
         command
-            .args(["-ldflags=-s -w", "-o"])
+            .args(["-tags=remove_all_sd", "-ldflags=-s -w", "-o"])
             .arg(result.join("promtool"))
             .arg("./cmd/promtool");
-        let output = narrate("building promtool", command.output()).await?;
-        if !output.status.success() {
-            bail!(
-                "failed to build promtool: {}",
-                String::from_utf8_lossy(&output.stderr).trim()
-            );
-        }
+        compile("promtool", command, &workshop.join("log")).await?;
         Ok(result)
     });
     Ok(folder.await?.join("promtool"))
