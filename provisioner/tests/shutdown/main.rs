@@ -5,10 +5,13 @@ mod api_server;
 #[cfg(test)]
 mod provisioner;
 
+use std::time::Duration;
+
 use nix::sys::signal::Signal;
 use test_case::test_case;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
 
 use self::provisioner::Provisioner;
 
@@ -33,10 +36,10 @@ async fn a_request_that_was_begun_is_answered_and_no_other_is_let_in() {
     // It says so first and closes the door then.
     let closed = async {
         while TcpStream::connect(provisioner.public).await.is_ok() {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            sleep(Duration::from_millis(10)).await;
         }
     };
-    let closed = tokio::time::timeout(std::time::Duration::from_secs(5), closed).await;
+    let closed = timeout(Duration::from_secs(5), closed).await;
     assert!(closed.is_ok(), "others are still let in");
     claim.write_all(b"}").await.unwrap();
     let mut answer = String::new();

@@ -29,13 +29,15 @@ const TOKENS_SETTLE_BY: u64 = 10;
 /// A seed to be tried alone.
 const VARIABLE: &str = "DYNK8S_SIMULATION_SEED";
 /// Seeds that once found something.
-const REGRESSIONS: [u64; 4] = [
+const REGRESSIONS: [u64; 5] = [
     // A token was made again just after it had been deleted.
     7_251_401_749_306_052_822,
     7_251_401_749_306_052_877,
     // The model of `serve` forgot a reset when another claim came.
     3_117_333_822_284_548_126,
     3_117_333_822_284_548_230,
+    // The model lied about an instance that had just been started, before its kubelet was there.
+    3_797_104_259_393_729_207,
 ];
 
 struct Simulation {

@@ -138,11 +138,12 @@ impl Simulation {
     }
 
     /// Somebody who may publish to the topic lies about an instance whose kubelet lives, and goes on to live: the lie about
-    /// one that is stopped nobody but EC2 could tell from the truth.
+    /// one that is stopped, or has only just been started, nobody but EC2 could tell from the truth.
     fn forge(&mut self, instance: &str) {
         let joined = self.status(instance).joined.is_some() && self.world.nodes.contains_key(instance);
+        let lives = self.world.leases.get(instance) == Some(&self.world.now);
         let known = self.instances.get_mut(instance).unwrap();
-        if joined && known.state == State::Running {
+        if joined && lives && known.state == State::Running {
             known.lied_about = true;
             self.emit(instance, State::Terminated);
         }
