@@ -73,6 +73,12 @@ fn make(arguments: &[&str]) -> Command {
 }
 
 fn quiet(mut command: Command) -> Command {
+    // What `cargo test` says of this package, builds of others would take for their own: `ring` and all that needs it would be
+    // built anew here, and once more by the next `cargo` outside.
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for name in names.filter(|it| it.starts_with("CARGO_PKG_") || it.starts_with("CARGO_MANIFEST_")) {
+        command.env_remove(name);
+    }
     command
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
         .stdin(Stdio::null())
