@@ -1,12 +1,14 @@
 //! The manifests that we ship, on a real API server: what each account may do, and what nobody may.
 
 mod certificates;
+mod deleted;
 mod instance;
 mod keys;
 mod metrics;
 mod nodes;
 mod reconcile;
 mod replicas;
+mod rights;
 mod secrets;
 mod stage;
 mod watching;
@@ -36,6 +38,11 @@ fn main() -> anyhow::Result<ExitCode> {
     let trials = vec![
         trial("the_policies_are_sound", stage::the_policies_are_sound),
         trial("the_example_is_complete", stage::the_example_is_complete),
+        trial(
+            "each_account_has_exactly_its_rights",
+            rights::each_account_has_exactly_its_rights,
+        ),
+        trial("each_right_holds_and_no_other", rights::each_right_holds_and_no_other),
         trial(
             "serve_records_and_reads_by_name",
             workers::serve_records_and_reads_by_name,
@@ -105,6 +112,8 @@ fn main() -> anyhow::Result<ExitCode> {
             "reconcile_needs_no_more_than_its_rights",
             reconcile::its_rights_are_enough,
         ),
+        // The last one: it deletes the namespace.
+        trial("deleted_things_do_no_harm", deleted::deleted_things_do_no_harm),
     ];
     let mut arguments = Arguments::from_args();
     // There is one cluster, and for a moment it is careless.

@@ -21,7 +21,7 @@ const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging/kuberne
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Who asks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
     Admin,
     Serve,
@@ -52,10 +52,18 @@ impl Stage {
             provisioner,
             machine,
         };
-        for half in ["serve", "reconcile"] {
-            stage.log_in(half)?;
-        }
+        stage.log_both_in()?;
         Ok(stage)
+    }
+
+    /// After somebody has deleted the namespace, and the accounts with it.
+    pub(crate) fn install_again(&self) -> anyhow::Result<()> {
+        self.block_on(self.control_plane.install())?;
+        self.log_both_in()
+    }
+
+    fn log_both_in(&self) -> anyhow::Result<()> {
+        ["serve", "reconcile"].iter().try_for_each(|half| self.log_in(half))
     }
 
     fn log_in(&self, half: &str) -> anyhow::Result<()> {

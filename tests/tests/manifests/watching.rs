@@ -57,8 +57,13 @@ pub(crate) fn lines_name_their_instance(said: &str) -> anyhow::Result<()> {
 }
 
 /// Asks until it is so.
-pub(crate) fn soon(mut is_so: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
-    let end = Instant::now() + WITHIN;
+pub(crate) fn soon(is_so: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
+    within(WITHIN, is_so)
+}
+
+/// Asks for so long until it is so.
+pub(crate) fn within<T>(patience: Duration, mut is_so: impl FnMut() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    let end = Instant::now() + patience;
     loop {
         match is_so() {
             Err(_) if Instant::now() < end => sleep(Duration::from_millis(200)),
