@@ -128,11 +128,13 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
 
+    use serde_json::json;
     use tempfile::TempDir;
     use test_case::test_case;
 
     use super::{EVERY, Live, restart_needed};
     use crate::config::Config;
+    use crate::telemetry::tests::listen;
 
     const SAMPLE: &str = include_str!("../../testdata/provisioner.toml");
 
@@ -200,15 +202,29 @@ mod tests {
     async fn a_bad_change_keeps_the_one_before_until_a_good_one_comes(content: Option<&str>) {
         let mut mount = Mount::new();
         let live = mount.follow();
+        let (written, _listening) = listen();
         mount.swap(content);
         after_a_look().await;
         assert_eq!((cooldown(&live), live.is_accepted()), (240, false));
+        let lines = written.lines();
+        let [refused] = lines.as_slice() else {
+            panic!("{lines:?}")
+        };
+        let error = refused["error"].as_str().unwrap();
+        assert!(error.contains("provisioner.toml"), "{error}");
+        let message = "the configuration was changed and is not accepted; the one before still holds";
+        assert_eq!(
+            (&refused["level"], &refused["message"]),
+            (&json!("ERROR"), &json!(message))
+        );
         mount.swap(Some(SAMPLE));
         after_a_look().await;
         assert_eq!((cooldown(&live), live.is_accepted()), (240, true));
         mount.swap(Some(&changed()));
         after_a_look().await;
         assert_eq!((cooldown(&live), live.is_accepted()), (300, true));
+        let last = &written.lines()[2];
+        assert_eq!(last["message"], "configuration read again");
     }
 
     #[test]
