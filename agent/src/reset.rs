@@ -86,14 +86,12 @@ async fn take(step: Step, cri_socket: Option<&str>) -> anyhow::Result<Vec<String
         } else {
             Vec::new()
         }),
-        Step::RunFolder => {
-            files::remove(Path::new(RUN_FOLDER))?;
-            Ok(vec![format!("removed `{RUN_FOLDER}`")])
-        }
+        // This very command has made it, if nobody had before: there is nothing to tell.
+        Step::RunFolder => files::remove(Path::new(RUN_FOLDER)).map(|()| Vec::new()),
         Step::CloudInit => image::clean_cloud_init().await,
         Step::Logs => image::remove_logs().await,
         Step::State => image::remove_state(),
-        Step::MachineId => image::empty_machine_id(),
+        Step::Identity => image::remove_identity(),
     }
 }
 

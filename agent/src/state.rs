@@ -134,6 +134,34 @@ impl State {
         files::remove(&self.kubelet_enabled())
     }
 
+    /// Forgets the keys and notes of every other instance that this disk was, for it came from an image of a machine that had
+    /// booted. What the host was before the agent is true of this one as well, and stays. Tells whose they were.
+    pub(crate) fn forget_others(&self, base: &Path) -> anyhow::Result<Vec<InstanceId>> {
+        let mut forgotten = Vec::new();
+        for id in instances(base)? {
+            let other = Self::at(base, &id);
+            if other.folder != self.folder && other.forget()? {
+                forgotten.push(id);
+            }
+        }
+        Ok(forgotten)
+    }
+
+    fn forget(&self) -> anyhow::Result<bool> {
+        let own = [
+            self.claim_key(),
+            self.kubelet_key(),
+            self.wireguard(),
+            self.cluster(),
+            self.generation(),
+            self.reset(),
+            self.joined(),
+        ];
+        let there: Vec<&PathBuf> = own.iter().filter(|it| it.exists()).collect();
+        there.iter().try_for_each(|it| files::remove(it))?;
+        Ok(!there.is_empty())
+    }
+
     fn kubelet_enabled(&self) -> PathBuf {
         self.folder.join("kubelet-enabled")
     }
@@ -166,61 +194,4 @@ impl fmt::Display for State {
 }
 
 #[cfg(test)]
-mod tests {
-    use dynk8s_api::claim::{ClaimAnswer, Cluster, NodeSettings};
-
-    use super::{State, instances};
-
-    #[test]
-    fn keeps_what_a_reboot_needs_and_no_token() {
-        let base = tempfile::tempdir().unwrap();
-        let state = State::open(base.path(), &"i-0123abcd".parse().unwrap()).unwrap();
-        assert!(state.kept().unwrap().is_none());
-        assert_eq!(state.spent().unwrap(), None);
-
-        let mut answer = ClaimAnswer {
-            generation: 3,
-            wireguard: "[Interface]".to_owned().into(),
-            cluster: Cluster {
-                server: "https://api.example:6443".to_owned(),
-                ca: "ca".to_owned(),
-                version: "v1.37.2".to_owned(),
-            },
-            token: "abcdef.0123456789abcdef".to_owned().into(),
-            node: NodeSettings::default(),
-        };
-        state.keep(&answer).unwrap();
-        let kept = state.kept().unwrap().unwrap();
-        assert_eq!(kept.wireguard.expose(), "[Interface]");
-        assert_eq!(kept.cluster, answer.cluster);
-        for file in base.path().join("i-0123abcd").read_dir().unwrap() {
-            let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
-            assert!(!text.contains("0123456789abcdef"), "{text}");
-        }
-
-        assert_eq!(state.spent().unwrap(), None);
-        state.note_joined().unwrap();
-        state.note_reset().unwrap();
-        assert!(!state.has_joined() && state.kept().unwrap().is_none());
-        assert_eq!(state.spent().unwrap(), Some(3));
-        answer.generation = 4;
-        state.keep(&answer).unwrap();
-        assert_eq!(state.spent().unwrap(), None, "what came after a reset is not spent");
-    }
-
-    #[test]
-    fn is_another_one_for_another_instance() {
-        let base = tempfile::tempdir().unwrap();
-        let one = State::open(base.path(), &"i-0123abcd".parse().unwrap()).unwrap();
-        let two = State::open(base.path(), &"i-0123abce".parse().unwrap()).unwrap();
-        one.note_joined().unwrap();
-        assert!(one.has_joined() && !two.has_joined());
-        one.note_kubelet_enabled().unwrap();
-        assert!(one.has_enabled_kubelet() && !two.has_enabled_kubelet());
-        one.note_kubelet_as_before().unwrap();
-        assert!(!one.has_enabled_kubelet());
-        std::fs::create_dir(base.path().join("lost+found")).unwrap();
-        assert_eq!(instances(base.path()).unwrap().len(), 2);
-        assert!(instances(&base.path().join("absent")).unwrap().is_empty());
-    }
-}
+mod tests;

@@ -42,6 +42,9 @@ impl<'a> Machine<'a> {
             let facts = facts::learn(&imds, settings.deadlines.facts, recorder).await?;
             recorder.instance(&facts.id);
             let state = State::open(Path::new(state::BASE), &facts.id)?;
+            for other in state.forget_others(Path::new(state::BASE))? {
+                info!("this disk was `{other}` before: its keys and notes are removed");
+            }
             let keys = Keys::load_or_draw(&state)?;
             let http = uplink::https_client(&uplink, settings.ca_file.as_deref(), settings.proxy.as_ref())?;
             Ok((facts, state, keys, http))

@@ -14,6 +14,13 @@ const MACHINE_ID: &str = "/etc/machine-id";
 /// A copy that old hosts have; where it is a link to the other one, it stays.
 const DBUS_MACHINE_ID: &str = "/var/lib/dbus/machine-id";
 
+/// What systemd and NetworkManager draw once for each machine, and make again where it is missing.
+const DRAWN: &[&str] = &[
+    "/var/lib/systemd/random-seed",
+    "/var/lib/systemd/credential.secret",
+    "/var/lib/NetworkManager/secret_key",
+];
+
 /// The journal on the disk, and what pods and containers said: all of it goes, the folders stay.
 const LOG_FOLDERS: &[&str] = &["/var/log/journal", "/var/log/pods", "/var/log/containers"];
 
@@ -55,9 +62,19 @@ pub(super) fn remove_state() -> anyhow::Result<Vec<String>> {
     Ok(vec![format!("removed `{}`", state::BASE)])
 }
 
+/// Removes what would make all machines of the image one and the same.
+pub(super) fn remove_identity() -> anyhow::Result<Vec<String>> {
+    let mut done = empty_machine_id()?;
+    for path in DRAWN.iter().map(Path::new).filter(|it| it.exists()) {
+        files::remove(path)?;
+        done.push(format!("removed `{}`", path.display()));
+    }
+    Ok(done)
+}
+
 /// Empties the machine's id: systemd gives the next boot a new one. An absent file would make that boot the first one, which
 /// also presets all units again.
-pub(super) fn empty_machine_id() -> anyhow::Result<Vec<String>> {
+fn empty_machine_id() -> anyhow::Result<Vec<String>> {
     let mut done = Vec::new();
     if files::empty(Path::new(MACHINE_ID))? {
         done.push(format!("emptied `{MACHINE_ID}`"));

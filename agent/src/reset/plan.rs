@@ -31,7 +31,7 @@ pub(super) enum Step {
     CloudInit,
     Logs,
     State,
-    MachineId,
+    Identity,
 }
 
 /// The steps, in their order: the kubelet goes while it still has names, and the host's resolvers come before the tunnel goes.
@@ -43,7 +43,7 @@ pub(super) fn steps(found: Found) -> Vec<Step> {
     }
     steps.extend([Step::Kubelet, Step::Claim, Step::Names, Step::Tunnel, Step::RunFolder]);
     if found.purpose == Purpose::Image {
-        steps.extend([Step::CloudInit, Step::Logs, Step::State, Step::MachineId]);
+        steps.extend([Step::CloudInit, Step::Logs, Step::State, Step::Identity]);
     }
     steps
 }
@@ -71,7 +71,7 @@ impl fmt::Display for Step {
             Self::CloudInit => "cloud-init",
             Self::Logs => "logs",
             Self::State => "/var/lib/dynk8s",
-            Self::MachineId => "machine-id",
+            Self::Identity => "identity",
         })
     }
 }
@@ -124,7 +124,7 @@ mod tests {
         Step::Tunnel,
         Step::RunFolder,
     ];
-    const IMAGE: [Step; 4] = [Step::CloudInit, Step::Logs, Step::State, Step::MachineId];
+    const IMAGE: [Step; 4] = [Step::CloudInit, Step::Logs, Step::State, Step::Identity];
 
     #[test_case(true, Purpose::Rejoin, &RESET; "a node")]
     #[test_case(false, Purpose::Rejoin, &RESET[1..]; "a machine that never joined, perhaps without kubeadm")]
