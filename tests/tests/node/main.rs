@@ -3,6 +3,7 @@
 //! A case is a folder: `mod.rs` has the fault and what must be true after it, and beside it lie the files that the machine gets
 //! (`include_str!` them into its `Equipment`). To add a case, make its folder and list it twice below. A boot with a join takes a minute or more: what can honestly share one is one case.
 
+mod crashes;
 mod kube_proxy;
 mod network_manager_alone;
 mod network_manager_with_resolved;
@@ -28,6 +29,7 @@ fn main() -> anyhow::Result<ExitCode> {
     // An emulated machine takes all the processor it can get: cases take turns.
     let lab = Turns::on(stage, runtime);
     let trials = vec![
+        case(&lab, "crashes", crashes::case),
         case(&lab, "kube_proxy", kube_proxy::case),
         case(&lab, "network_manager_alone", network_manager_alone::case),
         case(
