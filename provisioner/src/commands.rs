@@ -12,8 +12,7 @@ mod workers;
 
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
-use kube::Client;
+use anyhow::{Context as _, anyhow};
 
 use crate::cli::{Cluster, Command, ConfigCommand, File, Namespace};
 use crate::config::Config;
@@ -29,7 +28,7 @@ pub async fn run(command: Command) -> ExitCode {
     let console = &mut Console::standard();
     let done = match command {
         Command::Crd => print_crd(console).map_err(Failure::from),
-        Command::Key(namespace) => print_key(&namespace, console).await.map_err(Failure::from),
+        Command::Key(namespace) => print_key(&namespace, console).await,
         Command::Keys { command } => keys::run(command, console).await,
         Command::Workers { command } => workers::run(command, console).await,
         Command::Check(arguments) => check::run(arguments, console).await,
@@ -62,17 +61,11 @@ fn print_crd(console: &mut Console) -> anyhow::Result<()> {
     console.print(&(definition + "\n"))
 }
 
-async fn print_key(namespace: &Namespace, console: &mut Console) -> anyhow::Result<()> {
-    let store = Store::new(client().await?, &namespace.namespace);
+async fn print_key(namespace: &Namespace, console: &mut Console) -> Result<(), Failure> {
+    let namespace = &namespace.namespace;
+    let store = Store::new(cluster::client(None).await?, namespace);
     match key::load(&store).await? {
-        Some(key) => console.print(&format!("{}\n", key.public())),
-        None => bail!(
-            "there is no key in namespace `{}` yet; start `serve` once",
-            namespace.namespace
-        ),
+        Some(key) => Ok(console.print(&format!("{}\n", key.public()))?),
+        None => Err(anyhow!("there is no key in namespace `{namespace}` yet; start `serve` once").into()),
     }
-}
-
-async fn client() -> anyhow::Result<Client> {
-    Client::try_default().await.context("failed to find the API server")
 }

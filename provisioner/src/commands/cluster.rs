@@ -30,7 +30,7 @@ pub(super) struct Cluster {
 impl Cluster {
     /// Finds the API server, as kubectl does; asks it nothing yet.
     pub(super) async fn find(access: &Access) -> Result<Self, Failure> {
-        let client = client(access.context.clone()).await.map_err(Failure::Usage)?;
+        let client = client(access.context.clone()).await?;
         Ok(Self::new(client, &access.namespace.namespace))
     }
 
@@ -55,16 +55,27 @@ impl Cluster {
     }
 
     /// All Workers; none where nobody knows what a Worker is yet.
-    pub(super) async fn workers(&self) -> anyhow::Result<Vec<Worker>> {
+    async fn workers(&self) -> anyhow::Result<Vec<Worker>> {
+        Ok(self.known_workers().await?.unwrap_or_default())
+    }
+
+    /// All Workers, if the cluster knows what a Worker is.
+    pub(super) async fn known_workers(&self) -> anyhow::Result<Option<Vec<Worker>>> {
         let list = async {
             match self.workers.list(&ListParams::default()).await {
-                Ok(list) => Ok(list.items),
-                Err(kube::Error::Api(status)) if status.is_not_found() => Ok(Vec::new()),
+                Ok(list) => Ok(Some(list.items)),
+                Err(error) if is_unknown(&error) => Ok(None),
                 Err(error) => Err(error),
             }
         };
         ask("list the Workers", list).await
     }
+}
+
+/// Whether there is no such object, or nothing of its kind: of a kind that is not defined the API server says so in plain text, in
+/// which no reason can be found.
+pub(super) fn is_unknown(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
 /// One call to the API server, which must answer in time.
@@ -77,17 +88,25 @@ pub(super) async fn ask<T>(what: impl Display, call: impl Future<Output = kube::
     }
 }
 
-async fn client(context: Option<String>) -> anyhow::Result<Client> {
-    let config = match context {
-        None => Config::infer().await.context("failed to find the API server"),
+/// As kubectl finds it. What is wrong with a kubeconfig its reader says with all of its causes, and shows the place on further lines.
+pub(super) async fn client(context: Option<String>) -> Result<Client, Failure> {
+    let (config, what) = match context {
+        None => {
+            let config = Config::infer().await.map_err(|error| error.to_string());
+            (config, "failed to find the API server".to_owned())
+        }
         Some(name) => {
+            let what = format!("failed to use the context `{name}` of the kubeconfig");
             let options = KubeConfigOptions {
-                context: Some(name.clone()),
+                context: Some(name),
                 ..KubeConfigOptions::default()
             };
             let config = Config::from_kubeconfig(&options).await;
-            config.with_context(|| format!("failed to use the context `{name}` of the kubeconfig"))
+            (config.map_err(|error| error.to_string()), what)
         }
     };
-    Client::try_from(config?).context("failed to set up the connection to the API server")
+    let config = config.map_err(|said| anyhow!("{}", said.lines().next().unwrap_or_default().to_owned()).context(what));
+    let client =
+        config.and_then(|it| Client::try_from(it).context("failed to set up the connection to the API server"));
+    client.map_err(Failure::Usage)
 }

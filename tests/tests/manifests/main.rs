@@ -5,6 +5,7 @@ mod deleted;
 mod instance;
 mod keys;
 mod metrics;
+mod mistakes;
 mod nodes;
 mod reconcile;
 mod replicas;
@@ -112,6 +113,7 @@ fn main() -> anyhow::Result<ExitCode> {
             "reconcile_needs_no_more_than_its_rights",
             reconcile::its_rights_are_enough,
         ),
+        trial("mistakes_are_explained", mistakes::mistakes_are_explained),
         // The last one: it deletes the namespace.
         trial("deleted_things_do_no_harm", deleted::deleted_things_do_no_harm),
     ];

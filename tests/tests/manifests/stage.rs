@@ -76,6 +76,10 @@ impl Stage {
         Ok(std::fs::write(Path::new(SCRATCH).join(half), kubeconfig)?)
     }
 
+    pub(crate) fn admin_kubeconfig(&self) -> &Path {
+        self.control_plane.admin_kubeconfig()
+    }
+
     fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
         let runtime = self.runtime.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         runtime.block_on(work)

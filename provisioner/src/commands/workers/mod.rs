@@ -4,6 +4,7 @@ mod decide;
 pub(super) mod release;
 mod render;
 
+use anyhow::anyhow;
 use jiff::Timestamp;
 
 use super::cluster::Cluster;
@@ -11,6 +12,9 @@ use super::failure::Failure;
 use super::terminal::Console;
 use crate::cli::Format;
 use crate::cli::workers::Command;
+
+const UNKNOWN: &str =
+    "the cluster does not know Workers yet; apply the manifests, or what `dynk8s-provisioner crd` prints";
 
 pub(super) async fn run(command: Command, console: &mut Console) -> Result<(), Failure> {
     match command {
@@ -20,7 +24,8 @@ pub(super) async fn run(command: Command, console: &mut Console) -> Result<(), F
 }
 
 pub(super) async fn list(cluster: &Cluster, format: Format, console: &mut Console) -> Result<(), Failure> {
-    let mut workers = cluster.workers().await?;
+    let workers = cluster.known_workers().await?;
+    let mut workers = workers.ok_or_else(|| anyhow!(UNKNOWN))?;
     workers.sort_by(|one, other| one.metadata.name.cmp(&other.metadata.name));
     let summaries: Vec<_> = workers.iter().map(decide::summary).collect();
     match format {

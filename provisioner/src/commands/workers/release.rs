@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::decide::{Release, release as decide};
 use crate::cli::workers::Release as Arguments;
-use crate::commands::cluster::{Cluster, ask};
+use crate::commands::cluster::{Cluster, ask, is_unknown};
 use crate::commands::failure::Failure;
 use crate::commands::terminal::Console;
 use crate::worker::{Wish, Worker};
@@ -27,7 +27,7 @@ pub(in crate::commands) async fn carry_out(
 ) -> Result<(), Failure> {
     let mut released = Vec::new();
     for name in names {
-        let worker = ask(format!("get Worker `{name}`"), cluster.workers.get_opt(name.as_str())).await?;
+        let worker = ask(format!("get Worker `{name}`"), get(cluster, name)).await?;
         let worker = worker.ok_or_else(|| anyhow!("there is no Worker `{name}`; look at `workers list`"))?;
         match decide(&worker, force) {
             Release::Already => console.print(&format!("worker/{name} is wished gone already\n"))?,
@@ -49,6 +49,14 @@ pub(in crate::commands) async fn carry_out(
         console.print(&format!("worker/{name} is released\n"))?;
     }
     Ok(())
+}
+
+async fn get(cluster: &Cluster, name: &InstanceId) -> kube::Result<Option<Worker>> {
+    match cluster.workers.get(name.as_str()).await {
+        Ok(worker) => Ok(Some(worker)),
+        Err(error) if is_unknown(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Only as it was seen: a Node may have become Ready meanwhile.
