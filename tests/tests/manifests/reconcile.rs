@@ -1,9 +1,13 @@
 //! The real `reconcile` with its own account: its rights are enough for the life of an instance.
 
+use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use dynk8s_lab::host::containment::SCRATCH;
 use rcgen::KeyPair;
 use serde_json::{Value, json};
 
@@ -78,7 +82,7 @@ fn live(stage: &Stage) -> anyhow::Result<()> {
     thief.asks("stolen", &own, &KeyPair::generate()?)?;
     thief.asks("for-another", "system:node:i-0ddddddddddddddd0", &kubelet_key)?;
     certificates::ask(stage, "first", &own, &kubelet_key, &thief.asker)?;
-    signed(stage, "first")?;
+    let certificate = signed(stage, "first")?;
     thief.got_nothing(&["stolen", "for-another"])?;
 
     let _kubelet = show_certificate(stage)?;
@@ -102,7 +106,7 @@ fn live(stage: &Stage) -> anyhow::Result<()> {
     until(stage, "Gone")?;
     ensure!(holder(stage)?.is_empty(), "the key is not free");
     absent(stage)?;
-    the_dead_stay_dead(stage)?;
+    the_dead_stay_dead(stage, &kubelets(&certificate, &kubelet_key)?)?;
     thief.got_nothing(&["stolen", "for-another", "after-the-node", "the-same-key"])
 }
 
@@ -124,11 +128,24 @@ impl Thief<'_> {
     }
 }
 
+/// A kubeconfig with the certificate that the instance's kubelet got.
+fn kubelets(certificate: &[u8], key: &KeyPair) -> anyhow::Result<String> {
+    let mut kubeconfig: Value = serde_json::from_slice(&std::fs::read(Path::new(SCRATCH).join("reconcile"))?)?;
+    kubeconfig["users"][0]["user"] = json!({
+        "client-certificate-data": BASE64_STANDARD.encode(certificate),
+        "client-key-data": BASE64_STANDARD.encode(key.serialize_pem()),
+    });
+    file(&kubeconfig)
+}
+
 /// A certificate outlives its instance; what it raises keeps pods away, and goes.
-fn the_dead_stay_dead(stage: &Stage) -> anyhow::Result<()> {
+fn the_dead_stay_dead(stage: &Stage, kubeconfig: &str) -> anyhow::Result<()> {
     let open = node(&json!([]));
-    let create = |node: &Value| anyhow::Ok(format!("create -f {} {}", file(node)?, certificates::as_node(INSTANCE)));
+    let create = |node: &Value| anyhow::Ok(format!("create -f {} --kubeconfig={kubeconfig}", file(node)?));
     stage.refused(Who::Admin, &create(&open)?, "must be registered with the taint")?;
+    let mut anothers = node(&startup_taint());
+    anothers["metadata"]["name"] = json!("i-0ddddddddddddddd0");
+    stage.refused(Who::Admin, &create(&anothers)?, "forbidden")?;
     stage.allowed(Who::Admin, &create(&node(&startup_taint()))?)?;
     absent(stage)?;
     certificates::ask_to_serve(stage, "of-the-dead", INSTANCE, ADDRESS, &KeyPair::generate()?)?;
