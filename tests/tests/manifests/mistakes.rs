@@ -71,11 +71,12 @@ fn furnish(stage: &Stage) -> anyhow::Result<PathBuf> {
     let mut unknown = stranger;
     unknown["users"][0]["user"]["token"] = json!("nobody's");
     let (unreachable, unknown) = (unreachable.to_string(), unknown.to_string());
+    let (long, too_long) = ("#".repeat(100_000), "#".repeat((1 << 20) + 1));
     let files: [(&str, &[u8]); 10] = [
         ("good.conf", DOCUMENT.as_bytes()),
         ("binary.conf", b"[Interface]\n\xff\xfe"),
-        ("large.conf", &[b'#'; 100_000]),
-        ("large.toml", &[b'#'; (1 << 20) + 1]),
+        ("large.conf", long.as_bytes()),
+        ("large.toml", too_long.as_bytes()),
         ("right.toml", CONFIGURATION.as_bytes()),
         (
             "unknown.toml",
