@@ -6,7 +6,7 @@ mod pages;
 #[cfg(test)]
 mod tests;
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -124,10 +124,7 @@ impl Arguments {
             Command::Reset => self.reset(Purpose::Rejoin),
             Command::PrepareImage => self.reset(Purpose::Image),
             Command::Version => print(concat!("dynk8s-agent ", env!("CARGO_PKG_VERSION"), "\n")).map(|()| done()),
-            Command::Completions { shell } => {
-                pages::completions(*shell);
-                Ok(done())
-            }
+            Command::Completions { shell } => print(&pages::completions(*shell)).map(|()| done()),
             Command::Manual { folder } => pages::manual(folder).map(|()| done()),
         };
         outcome.unwrap_or_else(|error| {
@@ -218,6 +215,10 @@ fn patience(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "a length of time is needed, as in 90s or 30m".to_owned())
 }
 
+/// Who goes away before the end, as `head` does, has seen enough.
 fn print(text: &str) -> anyhow::Result<()> {
-    std::io::stdout().write_all(text.as_bytes()).context("failed to print")
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        done => done.context("failed to print"),
+    }
 }

@@ -40,9 +40,20 @@ where
         } else if level <= Level::WARN {
             write!(writer, "{}: ", level.as_str().to_ascii_lowercase())?;
         }
-        context.field_format().format_fields(writer.by_ref(), event)?;
-        writeln!(writer)
+        let mut text = String::new();
+        context.field_format().format_fields(Writer::new(&mut text), event)?;
+        writeln!(writer, "{}", one_line(&text))
     }
+}
+
+/// An event is a line, whatever it quotes: what follows another newline would be a line without a level, or with a forged one.
+fn one_line(text: &str) -> String {
+    let words = text.split(|it: char| it.is_control() || it == '\u{2028}' || it == '\u{2029}');
+    words
+        .map(str::trim)
+        .filter(|it| !it.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The priority that `sd-daemon(3)` reads at the head of a line.
@@ -52,5 +63,19 @@ fn priority(level: Level) -> u8 {
         Level::WARN => 4,
         Level::INFO => 6,
         Level::DEBUG | Level::TRACE => 7,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use test_case::test_case;
+
+    use super::one_line;
+
+    #[test_case("as  it is", "as  it is"; "as it is")]
+    #[test_case("refused:\n\t- one\r\n\n  - two\n", "refused: - one - two"; "several lines")]
+    #[test_case("one\n<0>two\u{2028}three\u{1b}[2J", "one <0>two three [2J"; "what is no text")]
+    fn an_event_is_one_line(text: &str, expected: &str) {
+        assert_eq!(one_line(text), expected);
     }
 }

@@ -8,10 +8,11 @@ use clap_complete::Shell;
 
 use super::Arguments;
 
-/// The completions of a shell, on standard output.
-pub(super) fn completions(shell: Shell) {
-    let mut command = Arguments::command();
-    clap_complete::generate(shell, &mut command, "dynk8s-agent", &mut std::io::stdout());
+/// The completions of a shell.
+pub(super) fn completions(shell: Shell) -> String {
+    let (mut command, mut text) = (Arguments::command(), Vec::new());
+    clap_complete::generate(shell, &mut command, "dynk8s-agent", &mut text);
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// A man page for the program and for each of its commands.

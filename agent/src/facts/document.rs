@@ -152,14 +152,16 @@ pub(super) fn networks(lists: &[Option<String>]) -> Result<Vec<IpNet>, Error> {
         .map(str::trim)
         .filter(|it| !it.is_empty());
     let parse = |line: &str| line.parse().map(|it: IpNet| it.trunc());
+    let malformed = |fault: String| Error::Malformed {
+        path: "vpc-ipv4-cidr-blocks".to_owned(),
+        fault,
+    };
+    // One that was left out would be routed into the tunnel.
+    if lines.clone().count() > MOST_NETWORKS {
+        return Err(malformed(format!("expected at most {MOST_NETWORKS} networks")));
+    }
     lines
-        .map(|it| {
-            parse(it).map_err(|_| Error::Malformed {
-                path: "vpc-ipv4-cidr-blocks".to_owned(),
-                fault: format!("expected a network, not `{}`", shown(it)),
-            })
-        })
-        .take(MOST_NETWORKS)
+        .map(|it| parse(it).map_err(|_| malformed(format!("expected a network, not `{}`", shown(it)))))
         .collect()
 }
 

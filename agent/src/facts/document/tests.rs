@@ -103,6 +103,7 @@ fn takes_for_a_card_what_is_one(mac: &str, expected: bool) {
 #[test_case(&["172.31.0.0/16\n100.64.0.0/16\n", "2001:db8::/56"], Some(&["172.31.0.0/16", "100.64.0.0/16", "2001:db8::/56"]); "both families")]
 #[test_case(&["172.31.9.9/16"], Some(&["172.31.0.0/16"]); "host bits")]
 #[test_case(&["<html>"], None; "something else")]
+#[test_case(&["10.0.0.0/24\n".repeat(40).as_str(), "10.0.0.0/24\n".repeat(25).as_str()], None; "more than a VPC can have")]
 fn reads_the_networks_of_the_vpc(lists: &[&str], expected: Option<&[&str]>) {
     let lists: Vec<_> = lists.iter().map(|it| Some((*it).to_owned())).collect();
     let expected = expected.map(|it| it.iter().map(|it| it.parse().unwrap()).collect::<Vec<_>>());
