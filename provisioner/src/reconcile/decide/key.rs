@@ -84,12 +84,12 @@ fn keep(draft: &mut Draft<'_>, key: Key) -> Key {
     let name = &key.name;
     let (reason, message) = if given != key.fingerprint {
         let message = format!(
-            "the document of the key `{name}` was changed after the node got it, and the node still has the old one; change it              back, or terminate the instance"
+            "the document of the key `{name}` was changed after the node got it, and the node still has the old one; change it \
+             back, or terminate the instance"
         );
         ("KeyChanged", message)
     } else if let Some(other) = &key.double {
-        let message =
-            format!("the key `{name}` and `{other}` have the same private key or address; remove one of them");
+        let message = format!("the key `{name}` and `{other}` have the same public key or address; remove one of them");
         ("KeyDoubled", message)
     } else if others > 0 {
         let message = format!("has the key `{name}`; {others} more carry its name on their label");
@@ -107,7 +107,8 @@ fn keep(draft: &mut Draft<'_>, key: Key) -> Key {
 fn lost(draft: &mut Draft<'_>) {
     let message = match &draft.findings.key {
         Some(name) => format!(
-            "the node has joined with the key `{name}`, whose Secret is not there or is labelled for another now; put it back, or              terminate the instance"
+            "the node has joined with the key `{name}`, whose Secret is not there or is labelled for another now; put it back, or \
+             terminate the instance"
         ),
         None => "the node has joined, and no key names the instance".to_owned(),
     };

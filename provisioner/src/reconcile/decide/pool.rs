@@ -23,7 +23,7 @@ pub(crate) struct Key {
     pub(crate) fingerprint: String,
     /// Whether a node could use its document.
     pub(crate) usable: bool,
-    /// Another key Secret with the same private key or one of the addresses.
+    /// Another key Secret with the same public key or one of the addresses.
     pub(crate) double: Option<String>,
     /// A Node that shows one of the addresses.
     pub(crate) shown_by: Option<String>,
@@ -71,11 +71,12 @@ impl Keys {
         chosen: Option<&str>,
         others: impl FnOnce() -> BTreeSet<String>,
     ) -> Self {
-        let secrets: Vec<&Secret> = secrets.into_iter().collect();
+        let secrets: Vec<&'a Secret> = secrets.into_iter().collect();
         documents.read(secrets.iter().copied());
         let mut keys = Self::default();
         let mut free = Vec::new();
-        for secret in secrets {
+        for secret in &secrets {
+            let secret = *secret;
             let holder = holder(secret);
             let is_held = holder == Holder::Instance(instance);
             if !is_held && !pool.matches(secret.metadata.labels.as_ref()) {
@@ -92,30 +93,31 @@ impl Keys {
         }
         keys.held.sort_by(|one, other| one.name.cmp(&other.name));
         if keys.held.is_empty() && !free.is_empty() {
-            keys.choose(free, documents, nodes, instance, chosen, others);
+            let taken = secrets.iter().filter(|it| is_taken(it)).map(|it| name(it).to_owned());
+            let choice = Choice {
+                documents,
+                nodes,
+                instance,
+                chosen,
+                taken: taken.collect(),
+            };
+            keys.choose(free, choice, others);
         }
         keys
     }
 
-    fn choose(
-        &mut self,
-        mut free: Vec<&Secret>,
-        documents: &Documents,
-        nodes: &[&Node],
-        instance: &str,
-        chosen: Option<&str>,
-        others: impl FnOnce() -> BTreeSet<String>,
-    ) {
-        if let Some(choice) = free.iter().find(|it| Some(name(it)) == chosen) {
-            free = vec![choice];
+    fn choose(&mut self, mut free: Vec<&Secret>, mut choice: Choice<'_>, others: impl FnOnce() -> BTreeSet<String>) {
+        if let Some(own) = free.iter().find(|it| Some(name(it)) == choice.chosen) {
+            free = vec![own];
             self.choice_is_free = true;
         } else {
             let others = others();
             free.retain(|it| !others.contains(name(it)));
             free.sort_by_key(|it| name(it));
+            choice.taken.extend(others);
         }
         for secret in free {
-            let key = Key::of(secret, documents, nodes).filter(|it| it.is_usable_by(instance));
+            let key = Key::of(secret, choice.documents, choice.nodes).filter(|it| choice.may_be(it));
             if key.is_some() {
                 self.free = key;
                 return;
@@ -134,20 +136,36 @@ impl Key {
             resource_version: secret.metadata.resource_version.clone()?,
             fingerprint: facts.map(|it| it.fingerprint.clone()).unwrap_or_default(),
             usable: facts.is_some_and(|it| it.usable),
-            double: documents.double_of(&name).map(str::to_owned),
+            double: documents.doubles_of(&name).next().map(str::to_owned),
             shown_by: shown_by(&addresses, nodes).map(str::to_owned),
             addresses,
             name,
         })
     }
+}
 
+/// What a choice among free keys is made of.
+struct Choice<'a> {
+    documents: &'a Documents,
+    nodes: &'a [&'a Node],
+    instance: &'a str,
+    chosen: Option<&'a str>,
+    /// The keys that somebody has or is about to get.
+    taken: BTreeSet<String>,
+}
+
+impl Choice<'_> {
     /// Of keys that the gateway could not tell apart only the first by name is ever given away, so that two passes that see
-    /// different pools agree.
-    fn is_usable_by(&self, instance: &str) -> bool {
-        let is_second = self.double.as_ref().is_some_and(|it| *it < self.name);
-        let is_shown = self.shown_by.as_ref().is_some_and(|it| it != instance);
-        self.usable && !is_shown && !is_second
+    /// different pools agree; and none while another of them is taken.
+    fn may_be(&self, key: &Key) -> bool {
+        let is_second = |it: &str| it < key.name.as_str() || self.taken.contains(it);
+        let is_shown = key.shown_by.as_ref().is_some_and(|it| it != self.instance);
+        key.usable && !is_shown && !self.documents.doubles_of(&key.name).any(is_second)
     }
+}
+
+fn is_taken(secret: &Secret) -> bool {
+    matches!(holder(secret), Holder::Instance(_) | Holder::Quarantined)
 }
 
 /// Whose a key is, by its labels.

@@ -1,5 +1,6 @@
 //! Decisions, case by case, and under crashes, conflicts and old views.
 
+mod doubles;
 mod doubts;
 mod fixture;
 mod journeys;

@@ -7,7 +7,7 @@ use dynk8s_api::wireguard::Document;
 use k8s_openapi::api::core::v1::Secret;
 use ring::digest::{SHA256, digest};
 
-use crate::document::refusals;
+use crate::document::{public_key, refusals};
 use crate::names::KEY_FIELD;
 
 /// What is kept of a document.
@@ -19,15 +19,15 @@ pub(crate) struct Facts {
     pub(crate) fingerprint: String,
     /// Whether a node could use it.
     pub(crate) usable: bool,
-    /// A hash of the private key.
-    key: Vec<u8>,
+    /// What the gateway knows it by; several private keys have the same.
+    public_key: Option<String>,
 }
 
 /// The documents that were read, by the names of their Secrets. They are read again only when the Secret changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Documents {
     known: BTreeMap<String, (Option<String>, Facts)>,
-    doubles: BTreeMap<String, String>,
+    doubles: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Documents {
@@ -43,7 +43,10 @@ impl Documents {
             if known.is_some_and(|(seen, _)| seen == version) {
                 continue;
             }
-            let facts = Facts::of(secret);
+            let facts = known
+                .map(|(_, facts)| facts)
+                .filter(|it| it.are_of(secret))
+                .map_or_else(|| Facts::of(secret), Clone::clone);
             changed |= known.is_none_or(|(_, before)| *before != facts);
             self.known.insert(name.clone(), (version.clone(), facts));
         }
@@ -61,18 +64,18 @@ impl Documents {
         self.known.get(name).map(|(_, facts)| facts)
     }
 
-    /// Another Secret, the first by name, with the same private key or one of the addresses.
-    pub(crate) fn double_of(&self, name: &str) -> Option<&str> {
-        self.doubles.get(name).map(String::as_str)
+    /// The other Secrets with the same public key or one of the addresses, by name.
+    pub(crate) fn doubles_of(&self, name: &str) -> impl Iterator<Item = &str> + use<'_> {
+        self.doubles.get(name).into_iter().flatten().map(String::as_str)
     }
 }
 
 impl Facts {
     fn of(secret: &Secret) -> Self {
-        let Some(bytes) = secret.data.as_ref().and_then(|it| it.get(KEY_FIELD)) else {
+        let Some(bytes) = bytes(secret) else {
             return Self::default();
         };
-        let text = std::str::from_utf8(&bytes.0).ok();
+        let text = std::str::from_utf8(bytes).ok();
         let Some(document) = text.and_then(|it| Document::parse(it).ok()) else {
             return Self::default();
         };
@@ -80,12 +83,24 @@ impl Facts {
         Self {
             addresses: interface.addresses.iter().map(ipnet::IpNet::addr).collect(),
             usable: refusals(&document).is_empty(),
-            fingerprint: beginning(digest(&SHA256, &bytes.0).as_ref()),
-            key: digest(&SHA256, interface.private_key.expose().as_bytes())
-                .as_ref()
-                .to_vec(),
+            fingerprint: fingerprint(bytes),
+            public_key: public_key(&document).map(String::from),
         }
     }
+
+    /// Whether nothing but labels has changed since.
+    fn are_of(&self, secret: &Secret) -> bool {
+        bytes(secret).is_some_and(|it| fingerprint(it) == self.fingerprint)
+    }
+}
+
+fn bytes(secret: &Secret) -> Option<&[u8]> {
+    let field = secret.data.as_ref()?.get(KEY_FIELD)?;
+    Some(&field.0)
+}
+
+fn fingerprint(bytes: &[u8]) -> String {
+    beginning(digest(&SHA256, bytes).as_ref())
 }
 
 /// The first eight bytes, in hexadecimal digits.
@@ -94,26 +109,24 @@ fn beginning(hash: &[u8]) -> String {
     first.map_or_else(String::new, |it| format!("{it:016x}"))
 }
 
-fn doubles(known: &BTreeMap<String, (Option<String>, Facts)>) -> BTreeMap<String, String> {
+fn doubles(known: &BTreeMap<String, (Option<String>, Facts)>) -> BTreeMap<String, BTreeSet<String>> {
     let mut by_address: BTreeMap<IpAddr, Vec<&str>> = BTreeMap::new();
-    let mut by_key: BTreeMap<&[u8], Vec<&str>> = BTreeMap::new();
+    let mut by_key: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, (_, facts)) in known {
         for address in &facts.addresses {
             by_address.entry(*address).or_default().push(name);
         }
-        if !facts.key.is_empty() {
-            by_key.entry(&facts.key).or_default().push(name);
+        if let Some(key) = &facts.public_key {
+            by_key.entry(key).or_default().push(name);
         }
     }
-    let mut doubles = BTreeMap::new();
+    let mut doubles: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for alike in by_address.into_values().chain(by_key.into_values()) {
         for name in &alike {
-            // In the order of names: the first of all others.
-            if let Some(other) = alike.iter().find(|it| *it != name) {
-                let first: &mut String = doubles.entry((*name).to_owned()).or_insert_with(|| (*other).to_owned());
-                if *other < first.as_str() {
-                    (*other).clone_into(first);
-                }
+            let others = alike.iter().filter(|it| *it != name).map(|it| (*it).to_owned());
+            let mut others = others.peekable();
+            if others.peek().is_some() {
+                doubles.entry((*name).to_owned()).or_default().extend(others);
             }
         }
     }

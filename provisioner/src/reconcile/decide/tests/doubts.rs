@@ -168,19 +168,6 @@ fn a_node_whose_key_was_deleted_gets_no_other_one() {
 }
 
 #[test]
-fn of_two_keys_with_one_address_only_the_first_is_given_away() {
-    let mut world = joining(2);
-    world.edit_key(2, |it| it.replace(&address(2), &address(1)));
-    settle(&mut world, ONE);
-    assert_eq!(reason(&world, ONE, "KeyAssigned"), "KeyDoubled");
-    let two = super::fixture::TWO;
-    world.claim(two, "kubelet key", None);
-    settle(&mut world, two);
-    assert_eq!(reason(&world, two, "KeyAssigned"), "PoolEmpty");
-    assert!(is_labelled(&world, 2, ""));
-}
-
-#[test]
 fn an_instance_that_stops_and_starts_keeps_its_key_though_another_waits_for_one() {
     let two = super::fixture::TWO;
     let mut world = joined();

@@ -18,7 +18,7 @@ impl World {
             "[Interface]\nPrivateKey = {}\nAddress = {}/32\nDNS = 192.168.10.1\n\
              [Peer]\nPublicKey = AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\n\
              Endpoint = vpn.onprem.example:51820\nAllowedIPs = 192.168.10.0/24\n",
-            BASE64_STANDARD.encode([number; 32]),
+            private_key([number; 32]),
             address(number)
         );
         let name = key_name(number);
@@ -129,6 +129,10 @@ impl World {
 
 pub(super) fn address(number: u8) -> String {
     format!("10.98.0.{number}")
+}
+
+pub(super) fn private_key(bytes: [u8; 32]) -> String {
+    BASE64_STANDARD.encode(bytes)
 }
 
 pub(super) fn key_name(number: u8) -> String {
