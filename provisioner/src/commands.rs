@@ -14,6 +14,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
 
+use crate::api_server::operators;
 use crate::cli::{Cluster, Command, ConfigCommand, File, Namespace};
 use crate::config::Config;
 use crate::store::Store;
@@ -63,7 +64,7 @@ fn print_crd(console: &mut Console) -> anyhow::Result<()> {
 
 async fn print_key(namespace: &Namespace, console: &mut Console) -> Result<(), Failure> {
     let namespace = &namespace.namespace;
-    let store = Store::new(cluster::client(None).await?, namespace);
+    let store = Store::new(operators(None).await.map_err(Failure::Usage)?, namespace);
     match key::load(&store).await? {
         Some(key) => Ok(console.print(&format!("{}\n", key.public()))?),
         None => Err(anyhow!("there is no key in namespace `{namespace}` yet; start `serve` once").into()),

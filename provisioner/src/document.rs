@@ -1,5 +1,6 @@
 //! What is wrong with a wg-quick document that can be parsed, so far as that can be told far from the node.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use dynk8s_api::wireguard::{Document, Table};
@@ -15,6 +16,9 @@ const VPC_SERVICES: [&str; 6] = [
     "fd00:ec2::253",
     "fd00:ec2::123",
 ];
+
+/// `MAXNS` of resolv.conf(5).
+const RESOLV_CONF_SERVERS: usize = 3;
 
 /// The routing table where all of this is routed.
 const MAIN_TABLE: u32 = 254;
@@ -56,17 +60,37 @@ pub(crate) fn refusals(document: &Document) -> Vec<String> {
     refusals
 }
 
+/// What will most likely not work as it stands, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Warning {
+    pub(crate) found: String,
+    pub(crate) remedy: &'static str,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.found)
+    }
+}
+
 /// What will most likely not work as it stands.
-pub(crate) fn warnings(document: &Document) -> Vec<String> {
+pub(crate) fn warnings(document: &Document) -> Vec<Warning> {
+    let servers = &document.interface.dns;
+    let unasked = servers.iter().skip(RESOLV_CONF_SERVERS).map(|it| Warning {
+        found: format!(
+            "the DNS server `{it}` comes after {RESOLV_CONF_SERVERS} others, and `resolv.conf` takes no more"
+        ),
+        remedy: "name at most three, the best first",
+    });
     let allowed = || document.peers.iter().flat_map(|it| it.allowed_ips.iter());
-    let unreachable = document
-        .interface
-        .dns
+    let unreachable = servers
         .iter()
         .filter(|it| !allowed().any(|network| network.contains(*it)));
-    unreachable
-        .map(|it| format!("the DNS server `{it}` is in no `AllowedIPs`, so the tunnel does not lead to it"))
-        .collect()
+    let unreachable = unreachable.map(|it| Warning {
+        found: format!("the DNS server `{it}` is in no `AllowedIPs`, so the tunnel does not lead to it"),
+        remedy: "add the server to `AllowedIPs`, if it is behind the gateway",
+    });
+    unreachable.chain(unasked).collect()
 }
 
 /// What the node needs below the tunnel and would be routed into it. What is wider leaves it outside.

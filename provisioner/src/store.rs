@@ -13,6 +13,7 @@ use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use crate::api_server::Fault;
 use crate::worker::{Wish, Worker, WorkerSpec};
 
 /// How long the API server may take to answer.
@@ -37,7 +38,7 @@ pub enum Error {
     Timeout,
     /// It cannot be reached, or refuses.
     #[error("failed to ask the API server")]
-    Kubernetes(#[source] kube::Error),
+    Kubernetes(#[source] Fault),
 }
 
 impl From<kube::Error> for Error {
@@ -45,7 +46,7 @@ impl From<kube::Error> for Error {
         match error {
             kube::Error::Api(status) if status.is_not_found() => Self::NotFound,
             kube::Error::Api(status) if status.code == 409 => Self::Conflict,
-            error => Self::Kubernetes(error),
+            error => Self::Kubernetes(Fault(error)),
         }
     }
 }

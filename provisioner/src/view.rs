@@ -12,6 +12,7 @@ use kube::{Api, Client};
 use tokio::sync::watch;
 use tracing::warn;
 
+use crate::api_server::fault::told;
 use crate::worker::Worker;
 
 /// The Workers, and a signal at every change.
@@ -42,8 +43,7 @@ impl View {
                         change.send_modify(|it| *it += 1);
                     }
                     Err(error) => {
-                        let error = format!("{:#}", anyhow::Error::new(error));
-                        warn!(error, "failed to watch Workers");
+                        warn!(error = told(&error), "failed to watch Workers");
                     }
                 }
             }

@@ -1,6 +1,8 @@
 //! The way to the API server: every request that goes it is counted.
 
 mod call;
+pub(crate) mod fault;
+mod find;
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,13 +14,25 @@ use kube::{Client, Config};
 use tower::{Service, layer::layer_fn};
 
 use self::call::Call;
+pub use self::fault::Fault;
 use crate::metrics::Metrics;
+
+const SETUP: &str = "failed to set up the connection to the API server";
 
 /// A client for where kubectl would go, or for the cluster that this process is in.
 pub async fn client(metrics: &Metrics) -> anyhow::Result<Client> {
-    let config = Config::infer().await.context("failed to find the API server")?;
-    let builder = ClientBuilder::try_from(config).context("failed to set up the connection to the API server")?;
-    Ok(counted(builder, metrics).build())
+    let builder = ClientBuilder::try_from(config(None).await?).map_err(Fault);
+    Ok(counted(builder.context(SETUP)?, metrics).build())
+}
+
+/// The same for an operator, who may choose a context of his kubeconfig; nothing is counted.
+pub(crate) async fn operators(context: Option<String>) -> anyhow::Result<Client> {
+    let client = Client::try_from(config(context).await?).map_err(Fault);
+    client.context(SETUP)
+}
+
+async fn config(context: Option<String>) -> anyhow::Result<Config> {
+    find::config(context).await.context("failed to find the API server")
 }
 
 /// The same client, counting.

@@ -6,12 +6,12 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use k8s_openapi::api::core::v1::{Node, Secret};
 use kube::api::ListParams;
-use kube::config::KubeConfigOptions;
-use kube::{Api, Client, Config};
+use kube::{Api, Client};
 use tokio::time::timeout;
 
 use super::failure::Failure;
 use super::keys::decide::inventory::{Entry, inventory};
+use crate::api_server::{Fault, operators};
 use crate::cli::Access;
 use crate::names::KEY_TYPE;
 use crate::worker::Worker;
@@ -30,7 +30,7 @@ pub(super) struct Cluster {
 impl Cluster {
     /// Finds the API server, as kubectl does; asks it nothing yet.
     pub(super) async fn find(access: &Access) -> Result<Self, Failure> {
-        let client = client(access.context.clone()).await?;
+        let client = operators(access.context.clone()).await.map_err(Failure::Usage)?;
         Ok(Self::new(client, &access.namespace.namespace))
     }
 
@@ -81,32 +81,9 @@ pub(super) fn is_unknown(error: &kube::Error) -> bool {
 /// One call to the API server, which must answer in time.
 pub(super) async fn ask<T>(what: impl Display, call: impl Future<Output = kube::Result<T>>) -> anyhow::Result<T> {
     match timeout(PATIENCE, call).await {
-        Ok(answer) => answer.with_context(|| format!("failed to {what}")),
+        Ok(answer) => answer.map_err(Fault).with_context(|| format!("failed to {what}")),
         Err(_) => {
             Err(anyhow!("the API server did not answer within {PATIENCE:?}").context(format!("failed to {what}")))
         }
     }
-}
-
-/// As kubectl finds it. What is wrong with a kubeconfig its reader says with all of its causes, and shows the place on further lines.
-pub(super) async fn client(context: Option<String>) -> Result<Client, Failure> {
-    let (config, what) = match context {
-        None => {
-            let config = Config::infer().await.map_err(|error| error.to_string());
-            (config, "failed to find the API server".to_owned())
-        }
-        Some(name) => {
-            let what = format!("failed to use the context `{name}` of the kubeconfig");
-            let options = KubeConfigOptions {
-                context: Some(name),
-                ..KubeConfigOptions::default()
-            };
-            let config = Config::from_kubeconfig(&options).await;
-            (config.map_err(|error| error.to_string()), what)
-        }
-    };
-    let config = config.map_err(|said| anyhow!("{}", said.lines().next().unwrap_or_default().to_owned()).context(what));
-    let client =
-        config.and_then(|it| Client::try_from(it).context("failed to set up the connection to the API server"));
-    client.map_err(Failure::Usage)
 }

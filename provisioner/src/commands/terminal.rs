@@ -1,6 +1,6 @@
 //! What a command says and asks.
 
-use std::io::{IsTerminal as _, Write, stderr, stdin, stdout};
+use std::io::{ErrorKind, IsTerminal as _, Write, stderr, stdin, stdout};
 
 use anyhow::Context as _;
 use serde::Serialize;
@@ -9,6 +9,8 @@ use serde::Serialize;
 pub(super) struct Console {
     out: Box<dyn Write + Send>,
     notes: Box<dyn Write + Send>,
+    /// Whether whoever reads has gone away.
+    deserted: bool,
 }
 
 impl Console {
@@ -21,12 +23,25 @@ impl Console {
         Self {
             out: Box::new(out),
             notes: Box::new(notes),
+            deserted: false,
         }
     }
 
-    /// What was asked for.
+    /// What was asked for. Who goes away before the end, as `head` does, has seen enough: that ends no work.
     pub(super) fn print(&mut self, text: &str) -> anyhow::Result<()> {
-        self.out.write_all(text.as_bytes()).context("failed to print")
+        if self.deserted {
+            return Ok(());
+        }
+        match self.out.write_all(text.as_bytes()) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => self.deserted = true,
+            done => done.context("failed to print")?,
+        }
+        Ok(())
+    }
+
+    /// Whether all that was printed so far found somebody to read it.
+    pub(super) fn is_read(&self) -> bool {
+        !self.deserted
     }
 
     /// The same, for programs.

@@ -18,7 +18,7 @@ use axum::extract::{DefaultBodyLimit, Path, Request};
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::post;
 use dynk8s_api::{InstanceId, PrivateKey};
 use tracing::{Instrument as _, info_span};
 
@@ -52,8 +52,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
     workers
         .merge(sns)
         .with_state(shared)
-        .route("/wireguard/config/{id}", get(predecessor::gone))
-        .route("/kubeadm/kubeconfig/{id}", get(predecessor::gone))
+        .merge(predecessor::router())
         .fallback(unknown)
         .method_not_allowed_fallback(not_allowed)
 }

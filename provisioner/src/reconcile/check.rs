@@ -5,6 +5,7 @@ use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessRevie
 use kube::api::PostParams;
 use kube::{Api, Client};
 
+use crate::api_server::Fault;
 use crate::names::TOKEN_GROUP;
 
 /// The group that the bearer of any bootstrap token is in.
@@ -31,6 +32,7 @@ pub(crate) async fn automatic_approval(client: &Client) -> anyhow::Result<Option
     let answer = reviews
         .create(&PostParams::default(), &question())
         .await
+        .map_err(Fault)
         .context("failed to ask whether certificate requests of our tokens are approved automatically")?;
     let status = answer.status.unwrap_or_default();
     Ok(status.allowed.then(|| status.reason.unwrap_or_default()))

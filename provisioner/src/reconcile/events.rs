@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use tracing::warn;
 
 use super::decide::{Turn, Weight};
+use crate::api_server::fault::told;
 use crate::worker::{Node, Worker};
 
 /// Who reports, next to the name of the pod.
@@ -59,7 +60,7 @@ async fn write(recorder: Recorder, mut posts: mpsc::Receiver<Post>) {
     while let Some((turn, object)) = posts.recv().await {
         let failed = match timeout(PATIENCE, recorder.publish(&event(&turn), &object)).await {
             Ok(Ok(())) => continue,
-            Ok(Err(error)) => error.to_string(),
+            Ok(Err(error)) => told(&error),
             Err(_) => format!("no answer within {PATIENCE:?}"),
         };
         warn!(

@@ -40,6 +40,7 @@ use self::lease::Candidate;
 use self::looks::Looks;
 use self::tend::Tender;
 use self::watch::Stores;
+use crate::api_server::fault::told;
 use crate::config::Live;
 use crate::metrics::Metrics;
 use crate::resync::{Done, Resync};
@@ -142,7 +143,7 @@ async fn act(around: &Surroundings) -> anyhow::Result<()> {
             // The Worker went before its turn came.
             Err(controller::Error::ObjectNotFound(_)) | Ok(_) => {}
             Err(controller::Error::ReconcilerFailed(error, worker)) => report(&worker.name, &error),
-            Err(error) => warn!(error = format!("{:#}", anyhow::Error::new(error)), "watching failed"),
+            Err(error) => warn!(error = told(&error), "watching failed"),
         });
     tokio::select! {
         () = passes => {}

@@ -7,6 +7,7 @@ use tokio::time::sleep;
 use tracing::warn;
 
 use super::check;
+use crate::api_server::Fault;
 
 /// How long to wait before it is asked again.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -25,7 +26,7 @@ pub(super) async fn checked(client: &Client) -> anyhow::Result<()> {
 }
 
 /// Whether time helps: against a refusal it does not.
-fn may_pass(error: &Error) -> bool {
+fn may_pass(Fault(error): &Fault) -> bool {
     match error {
         Error::Api(status) => status.code >= 500,
         _ => true,

@@ -12,6 +12,7 @@ use tracing::warn;
 
 use super::decide::stray;
 use super::watch::Stores;
+use crate::api_server::fault::told;
 
 const EVERY: Duration = Duration::from_mins(1);
 /// How long the API server may take for one call.
@@ -42,7 +43,11 @@ pub(super) async fn sweep(client: &Client, namespace: &str, stores: &Stores, act
             let name = instance.as_str();
             match timeout(PATIENCE, nodes.delete(name, &only_this)).await {
                 Ok(Ok(_)) => warn!(instance = name, "deleted a Node that keeps pods away and has no Worker"),
-                Ok(Err(error)) => warn!(instance = name, "failed to delete a Node that has no Worker: {error}"),
+                Ok(Err(error)) => warn!(
+                    instance = name,
+                    "failed to delete a Node that has no Worker: {}",
+                    told(&error)
+                ),
                 Err(_) => warn!(
                     instance = name,
                     "failed to delete a Node that has no Worker within {PATIENCE:?}"

@@ -15,6 +15,7 @@ use super::census::copies;
 use super::decide::{Orphan, orphans};
 use super::render;
 use super::watch::Stores;
+use crate::api_server::fault::told;
 use crate::commands::keys::decide::inventory::{Entry, State, inventory};
 use crate::names::{ADOPTED_ANNOTATION, INSTANCE_LABEL, QUARANTINE_LABEL, TOKEN_NAMESPACE};
 use crate::worker::{Wish, Worker, WorkerSpec};
@@ -97,7 +98,11 @@ impl Tender {
             let name = format!("{orphan:?}");
             match timeout(PATIENCE, self.mend(orphan)).await {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => warn!(orphan = name, error = %error, "failed to look after what has no Worker"),
+                Ok(Err(error)) => warn!(
+                    orphan = name,
+                    error = told(&error),
+                    "failed to look after what has no Worker"
+                ),
                 Err(_) => warn!(
                     orphan = name,
                     "failed to look after what has no Worker within {PATIENCE:?}"

@@ -8,6 +8,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use crate::api_server::Fault;
 use crate::worker::{Described, Wish, Worker};
 
 /// How long the API server may take for one call.
@@ -49,6 +50,7 @@ fn settle(instance: &str, done: Result<kube::Result<Worker>, tokio::time::error:
         Ok(Err(kube::Error::Api(status))) if status.is_not_found() => Ok(()),
         Ok(done) => done
             .map(drop)
+            .map_err(Fault)
             .with_context(|| format!("failed to write what EC2 says of `{instance}`")),
         Err(_) => anyhow::bail!("failed to write what EC2 says of `{instance}`: the API server does not answer"),
     }

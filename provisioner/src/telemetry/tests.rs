@@ -98,3 +98,18 @@ fn a_person_reads_the_span_before_the_message() {
         "{text}"
     );
 }
+
+#[test]
+fn an_event_is_one_line_for_a_person_too() {
+    let written = Written::default();
+    let subscriber = human(EnvFilter::new(DEFAULT), written.clone(), false);
+    tracing::subscriber::with_default(subscriber, || {
+        warn!(error = %"one\n\ttwo", text = "three\nfour", "refused:\n\u{1b}[2J{}", "five\u{2028}six");
+    });
+    let text = written.text();
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(
+        text.ends_with("WARN refused: [2Jfive six error=one two text=\"three\\nfour\"\n"),
+        "{text}"
+    );
+}

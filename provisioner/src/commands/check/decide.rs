@@ -15,6 +15,9 @@ use serde::Serialize;
 
 use super::facts::Facts;
 
+/// So many of a long list are named.
+const NAMED: usize = 3;
+
 /// What one check came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Finding {
@@ -109,4 +112,18 @@ pub(crate) fn evaluate(facts: &Facts) -> Vec<Finding> {
         findings.extend(tags::groups(config, facts.aws.as_ref()));
     }
     findings
+}
+
+/// The first of them, and how many more there are.
+fn listed(items: &[String]) -> String {
+    let named = items
+        .iter()
+        .take(NAMED)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
+    match items.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
 }

@@ -14,6 +14,9 @@ use crate::commands::failure::Failure;
 use crate::commands::terminal::Console;
 use crate::document::{refusals, warnings};
 
+/// Peers are printed after their Secrets are there: those of keys that nobody has would make a gateway of strangers.
+const AGAIN: &str = "`keys export` prints the peers of all keys at any time";
+
 pub(super) async fn generate(arguments: Generate, console: &mut Console) -> Result<(), Failure> {
     let cluster = Cluster::find(&arguments.access).await?;
     carry_out(&cluster, arguments, console).await
@@ -49,10 +52,17 @@ pub(in crate::commands) async fn carry_out(
         check(key, console).map_err(Failure::Usage)?;
     }
     create(cluster, &keys, &arguments.labels).await?;
-    console.print(&peers)?;
     let count = keys.len();
+    let printed = console.print(&peers);
+    if printed.is_err() || !console.is_read() {
+        let lost = format!("created {count} Secrets, but not all of their peers found a reader; {AGAIN}");
+        return Err(printed
+            .err()
+            .map_or_else(|| anyhow!(lost.clone()), |it| it.context(lost.clone()))
+            .into());
+    }
     console.note(&format!(
-        "created {count} Secrets; add the peers above to the gateway before an instance gets one of them"
+        "created {count} Secrets; add the peers above to the gateway before an instance gets one of them; {AGAIN}"
     ));
     Ok(())
 }

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::decide::inventory::Entry;
 use super::decide::retire::{Retirement, retire as decide};
+use crate::api_server::Fault;
 use crate::cli::keys::Retire;
 use crate::commands::cluster::{Cluster, ask};
 use crate::commands::failure::Failure;
@@ -69,7 +70,7 @@ async fn one(cluster: &Cluster, entry: &Entry, retirement: Retirement) -> anyhow
             Retirement::MarkedAlready => Ok(format!("is marked already: it is removed when `{held}` is gone")),
         }
     };
-    let changed = |error: &kube::Error| matches!(error, kube::Error::Api(status) if status.is_conflict());
+    let changed = |Fault(error): &Fault| matches!(error, kube::Error::Api(status) if status.is_conflict());
     match ask("change the Secret", call).await {
         Err(error) if error.downcast_ref().is_some_and(changed) => {
             bail!("it was changed at the same moment, perhaps handed out; look at `keys list` and try again")

@@ -13,6 +13,7 @@ use crate::cli::{Cli, Command, Format, keys};
 use crate::commands::failure::Failure;
 use crate::commands::keys::decide::import::File;
 use crate::commands::keys::{export, generate, import, list, retire};
+use crate::commands::terminal::Console;
 
 const GATEWAY: &str = "AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 
@@ -322,4 +323,53 @@ async fn an_unknown_key_keeps_all_from_being_retired() {
     let done = retire::carry_out(&scene.cluster, &names, false, &mut scene.console()).await;
     assert!(reason(done).contains("`burst-9`"));
     assert!(scene.api.get(&path("burst-1")).is_some());
+}
+
+/// Who reads has gone away, as `head` does; what was asked for is done all the same.
+struct Deserted;
+
+impl std::io::Write for Deserted {
+    fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+        Err(std::io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn peers_that_nobody_read_are_to_be_had_again() {
+    let scene = Scene::new();
+    let mut console = Console::new(Deserted, scene.notes.clone());
+    let said = reason(
+        generate::carry_out(
+            &scene.cluster,
+            arguments(&["--allowed-ips", "10.98.0.0/24,192.168.10.0/24"]),
+            &mut console,
+        )
+        .await,
+    );
+    assert!(
+        said.contains("created 2 Secrets") && said.contains("`keys export`"),
+        "{said}"
+    );
+    assert_eq!(scene.api.lock().objects.len(), 2);
+    export::export(&scene.cluster, &mut scene.console()).await.unwrap();
+    assert_eq!(scene.printed().matches("[Peer]").count(), 2);
+}
+
+#[tokio::test]
+async fn work_is_not_left_half_done_because_nobody_reads() {
+    let scene = Scene::new();
+    import_two(&scene).await.unwrap();
+    let mut console = Console::new(Deserted, scene.notes.clone());
+    let names = ["burst-1".to_owned(), "burst-2".to_owned()];
+    retire::carry_out(&scene.cluster, &names, false, &mut console)
+        .await
+        .unwrap();
+    assert_eq!(scene.api.lock().objects.len(), 0);
+    for format in [Format::Table, Format::Json] {
+        list(&scene.cluster, format, &mut console).await.unwrap();
+    }
 }

@@ -240,6 +240,9 @@ async fn what_sts_does_not_say_is_not_held_against_the_instance() {
 
 #[test_case("/wireguard/config/i-0123456789abcdef0")]
 #[test_case("/kubeadm/kubeconfig/i-0123456789abcdef0")]
+#[test_case("/wireguard/config/i-0123456789abcdef0/"; "a slash after the wireguard configuration")]
+#[test_case("/kubeadm/kubeconfig/i-0123456789abcdef0/"; "a slash after the kubeconfig")]
+#[test_case("/wireguard/config/no-instance"; "no instance")]
 #[tokio::test]
 async fn the_predecessors_interface_is_gone_and_says_where_to_read(path: &str) {
     let place = Place::start().await;
@@ -247,6 +250,8 @@ async fn the_predecessors_interface_is_gone_and_says_where_to_read(path: &str) {
     let answer = client.get(place.url(path)).send().await.unwrap();
     assert_eq!(answer.status(), StatusCode::GONE);
     assert_eq!(answer.headers()["content-type"], "application/problem+json");
+    let head = client.head(place.url(path)).send().await.unwrap();
+    assert_eq!((head.status(), head.headers()), (StatusCode::GONE, answer.headers()));
     let text = answer.text().await.unwrap();
     assert!(text.contains("README") && text.contains("docs/protocol.md"), "{text}");
     assert_eq!(place.post(path, String::new()).await.0, StatusCode::METHOD_NOT_ALLOWED);

@@ -3,17 +3,18 @@
 use kube::Error;
 
 use super::PATIENCE;
+use crate::api_server::fault::told;
 
 /// Why a pass ended early; the next one mends it.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::reconcile) enum Failure {
     #[error("{object} has changed while it was being looked at")]
     Changed { object: String },
-    #[error("failed to {action}: {}", reason(.error))]
+    #[error("failed to {action}: {}", told(.error))]
     Refused { action: String, error: Box<Error> },
     #[error("failed to {action} within {PATIENCE:?}")]
     TimedOut { action: String },
-    #[error("failed to read the Node's Lease: {}", reason(.0))]
+    #[error("failed to read the Node's Lease: {}", told(.0))]
     NoLease(Box<Error>),
     #[error("the join Secret holds no token")]
     NoToken,
@@ -65,13 +66,5 @@ impl Cause {
                 error: Box::new(error),
             },
         }
-    }
-}
-
-/// The API server's own words, without the whole answer around them.
-fn reason(error: &Error) -> String {
-    match error {
-        Error::Api(status) => status.message.clone(),
-        other => other.to_string(),
     }
 }

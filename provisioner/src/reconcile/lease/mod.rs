@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
 use self::decide::{LASTS, Step, decide};
+use crate::api_server::fault::told;
 
 /// The name of the Lease.
 pub(super) const NAME: &str = "dynk8s-provisioner-reconcile";
@@ -67,7 +68,7 @@ impl Candidate {
         match timeout(PATIENCE, self.step()).await {
             Ok(Ok(holds)) => self.announce(holds),
             Ok(Err(error)) => {
-                warn!(error = %error, "failed to renew the Lease `{NAME}`");
+                warn!(error = told(&error), "failed to renew the Lease `{NAME}`");
                 self.doubt();
             }
             Err(_) => self.doubt(),
@@ -141,7 +142,7 @@ pub(super) async fn give_back(client: &Client, namespace: &str) {
     // Whoever comes next finds out by itself, only later.
     match timeout(PATIENCE, giving).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => warn!(error = %error, "failed to give the Lease `{NAME}` back"),
+        Ok(Err(error)) => warn!(error = told(&error), "failed to give the Lease `{NAME}` back"),
         Err(_) => warn!(
             "failed to give the Lease `{NAME}` back: no answer within {} s",
             PATIENCE.as_secs()

@@ -2,13 +2,10 @@
 
 use serde_json::Value;
 
-use super::Finding;
 use super::likeness::differences;
+use super::{Finding, listed};
 use crate::commands::check::facts::Seen;
 use crate::names::TOKEN_GROUP;
-
-/// So many differences are named.
-const NAMED: usize = 3;
 
 pub(crate) fn definition(ours: &Value, theirs: &Seen<Option<Value>>) -> Finding {
     const CHECK: &str = "definition";
@@ -23,7 +20,7 @@ pub(crate) fn definition(ours: &Value, theirs: &Seen<Option<Value>>) -> Finding 
     let mut found = Vec::new();
     for field in ["group", "scope", "names", "versions"] {
         let inside = differences(&ours["spec"][field], &theirs["spec"][field]);
-        found.extend(inside.iter().map(|it| format!("{field}{it}")));
+        found.extend(inside.iter().map(|it| format!("`{field}{it}`")));
     }
     if found.is_empty() {
         return Finding::ok(CHECK, format!("`{name}` is that of this version"));
@@ -48,6 +45,10 @@ pub(crate) fn policy(ours: &Value, theirs: &Seen<Option<Value>>) -> Finding {
         Ok(Some(theirs)) => theirs,
     };
     let found = differences(&ours["spec"], &theirs["spec"]);
+    let found: Vec<String> = found
+        .iter()
+        .map(|it| format!("`{}`", it.trim_start_matches('.')))
+        .collect();
     if !found.is_empty() {
         let found = format!(
             "the {kind} `{name}` is not the one we ship; it differs in {}",
@@ -96,19 +97,4 @@ pub(crate) fn config(fault: Option<&String>) -> Finding {
             "mend it; `dynk8s-provisioner config check --config FILE` looks at a file of yours",
         ),
     }
-}
-
-fn listed(paths: &[String]) -> String {
-    let named: Vec<String> = paths
-        .iter()
-        .take(NAMED)
-        .map(|it| format!("`{}`", it.trim_start_matches('.')))
-        .collect();
-    let more = paths.len().saturating_sub(NAMED);
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    named.join(", ") + &more
 }

@@ -34,10 +34,7 @@ pub(crate) fn documents(pool: &Seen<Vec<Entry>>) -> Vec<Finding> {
             ));
         }
         let warnings = entry.document.iter().flat_map(document::warnings);
-        findings.extend(warnings.map(|warning| {
-            let remedy = "add the server to `AllowedIPs`, if it is behind the gateway";
-            Finding::warning(CHECK, format!("`{name}`: {warning}"), remedy)
-        }));
+        findings.extend(warnings.map(|it| Finding::warning(CHECK, format!("`{name}`: {it}"), it.remedy)));
     }
     if findings.is_empty() && !pool.is_empty() {
         findings.push(Finding::ok(

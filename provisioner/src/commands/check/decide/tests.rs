@@ -150,6 +150,39 @@ fn networks_do_not_overlap(document: &str, server: &str, expected: Outcome) {
     assert_eq!(worst(&findings), Some(expected), "{findings:?}");
 }
 
+#[test]
+fn networks_without_number_do_not_fill_the_screen() {
+    let of_nodes = |third: u8| format!("10.244.{third}.0/24").parse().unwrap();
+    let mut networks = Networks {
+        pods: (0..250).map(of_nodes).collect(),
+        services: vec!["10.96.0.0/16".parse().unwrap()],
+    };
+    let told = |networks: &Networks| {
+        let findings = network::overlaps(&pool_of(DOCUMENT, Some("")), &Ok(networks.clone()), None);
+        findings[0].found.clone()
+    };
+    let text = told(&networks);
+    assert!(text.len() < 150 && text.contains(" more)"), "{text}");
+    networks.pods.push("10.244.0.0/16".parse().unwrap());
+    let text = told(&networks);
+    assert!(text.ends_with("(10.96.0.0/16, 10.244.0.0/16)"), "{text}");
+}
+
+#[test_case("192.168.10.1, 192.168.10.2, 192.168.10.3", None; "as many as resolv.conf takes")]
+#[test_case("192.168.10.1, 192.168.10.2, 192.168.10.3, 192.168.10.4", Some("192.168.10.4"); "one more")]
+#[test_case("192.168.10.1, 192.168.10.2, 192.168.10.3, onprem.example", None; "a domain is no server")]
+fn a_fourth_dns_server_is_warned_of(servers: &str, told: Option<&str>) {
+    let document = DOCUMENT.replace("DNS = 192.168.10.1", &format!("DNS = {servers}"));
+    let findings = pool::documents(&Ok(pool_of(&document, Some(""))));
+    let warnings: Vec<_> = findings.iter().filter(|it| it.outcome == Outcome::Warning).collect();
+    assert_eq!(warnings.len(), usize::from(told.is_some()), "{findings:?}");
+    assert!(
+        warnings
+            .iter()
+            .all(|it| it.found.contains(told.unwrap()) && it.found.contains("resolv.conf"))
+    );
+}
+
 #[test_case(&Ok(Probe::Answers), Outcome::Ok; "it is")]
 #[test_case(&Ok(Probe::Untrusted("unknown issuer".to_owned())), Outcome::Failed; "somebody else")]
 #[test_case(&Ok(Probe::Unreachable("timed out".to_owned())), Outcome::Warning; "out of reach")]

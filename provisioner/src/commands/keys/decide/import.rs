@@ -7,7 +7,7 @@ use dynk8s_api::Secret;
 use dynk8s_api::wireguard::Document;
 
 use super::inventory::Entry;
-use crate::document;
+use crate::document::{self, Warning};
 
 /// A file as it was read.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Import {
     pub(crate) text: Secret,
     /// Whether the Secret is there already, with this very text.
     pub(crate) present: bool,
-    pub(crate) warnings: Vec<String>,
+    pub(crate) warnings: Vec<Warning>,
 }
 
 /// A file that parses, and what must be unlike all others.
@@ -32,7 +32,7 @@ struct Candidate<'a> {
     name: String,
     public_key: Option<String>,
     addresses: Vec<IpAddr>,
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
 }
 
 /// Plans the import, or says all that stands against it.
