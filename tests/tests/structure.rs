@@ -170,3 +170,27 @@ fn one_lint_table_holds_everywhere() {
     let root = fs::read_to_string(metadata.workspace_root.join("Cargo.toml")).unwrap();
     assert!(root.contains("unsafe_code = \"forbid\""));
 }
+
+#[test]
+fn each_attack_on_paper_has_its_test() {
+    let root = metadata().unwrap().workspace_root.into_std_path_buf();
+    let text = fs::read_to_string(root.join("docs/security.md")).unwrap();
+    let section = text
+        .split("## Attacks, ")
+        .nth(1)
+        .unwrap()
+        .split("\n## ")
+        .next()
+        .unwrap();
+    let rows: Vec<_> = section.lines().filter(|it| it.starts_with("| ")).skip(2).collect();
+    assert!(rows.len() >= 12, "{rows:?}");
+    for row in rows {
+        let column = row.split(" | ").nth(1).unwrap();
+        for test in column.split('`').filter(|it| it.contains("::")) {
+            let (file, name) = test.split_once("::").unwrap();
+            let source = fs::read_to_string(root.join(file)).unwrap_or_default();
+            assert!(source.contains(&format!("fn {name}(")), "{row}");
+        }
+        assert!(column.contains("::"), "{row}");
+    }
+}
