@@ -1,14 +1,15 @@
 //! Where the API server is, and as whom to speak to it: where kubectl would go, or the cluster that this process is in.
 
 use std::env;
+use std::error::Error as StdError;
 use std::path::PathBuf;
 
-use anyhow::{Error, anyhow};
+use anyhow::{Chain, Error, anyhow};
 use axum::http::HeaderValue;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
-use super::fault::told;
+use super::fault::{Fault, told};
 
 /// The configuration; a `context` must be one of the kubeconfig's.
 pub(super) async fn config(context: Option<String>) -> anyhow::Result<Config> {
@@ -27,6 +28,13 @@ pub(super) async fn config(context: Option<String>) -> anyhow::Result<Config> {
     }
     // Whoever is no pod is not told that he is none: the kubeconfig is what he can mend.
     Config::incluster().map_err(|_| unusable(&error))
+}
+
+/// What kept a client from being made of a configuration; where that is the kubeconfig's fault, its files are named.
+pub(super) fn at_fault(error: kube::Error) -> Error {
+    let is_kubeconfig = Chain::new(&error).any(<dyn StdError>::is::<KubeconfigError>);
+    let error = Error::new(Fault(error));
+    if is_kubeconfig { named(error, &files()) } else { error }
 }
 
 fn unusable(error: &KubeconfigError) -> Error {

@@ -21,13 +21,13 @@ const SETUP: &str = "failed to set up the connection to the API server";
 
 /// A client for where kubectl would go, or for the cluster that this process is in.
 pub async fn client(metrics: &Metrics) -> anyhow::Result<Client> {
-    let builder = ClientBuilder::try_from(config(None).await?).map_err(Fault);
+    let builder = ClientBuilder::try_from(config(None).await?).map_err(find::at_fault);
     Ok(counted(builder.context(SETUP)?, metrics).build())
 }
 
 /// The same for an operator, who may choose a context of his kubeconfig; nothing is counted.
 pub(crate) async fn operators(context: Option<String>) -> anyhow::Result<Client> {
-    let client = Client::try_from(config(context).await?).map_err(Fault);
+    let client = Client::try_from(config(context).await?).map_err(find::at_fault);
     client.context(SETUP)
 }
 

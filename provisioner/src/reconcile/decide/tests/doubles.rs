@@ -4,6 +4,7 @@ use test_case::test_case;
 
 use super::fixture::{ONE, TWO, is_labelled, reason, settle, status, world};
 use super::scene::{address, key_name, private_key};
+use crate::names::QUARANTINE_LABEL;
 use crate::worker::Phase;
 
 /// Becomes like the other key in its address.
@@ -75,4 +76,17 @@ fn of_two_free_keys_that_are_alike_only_the_first_is_given_away(alike: fn(&str, 
     assert_eq!(reason(&world, ONE, "KeyAssigned"), "KeyDoubled");
     assert_eq!(reason(&world, TWO, "KeyAssigned"), "PoolEmpty");
     assert!(is_labelled(&world, 1, ONE) && is_labelled(&world, 2, ""));
+}
+
+#[test_case(1, 2, same_address; "the address")]
+#[test_case(2, 1, same_public_key; "the public key, and the free one comes first")]
+fn the_double_of_a_key_in_quarantine_is_not_given_away(quarantined: u8, free: u8, alike: fn(&str, u8, u8) -> String) {
+    let mut world = world(2);
+    let labels = [(QUARANTINE_LABEL.to_owned(), ONE.to_owned())].into();
+    world.keys.get_mut(&key_name(quarantined)).unwrap().metadata.labels = Some(labels);
+    world.edit_key(free, |it| alike(it, free, quarantined));
+    world.claim(TWO, "kubelet key", None);
+    settle(&mut world, TWO);
+    assert_eq!(reason(&world, TWO, "KeyAssigned"), "PoolEmpty");
+    assert!(is_labelled(&world, free, ""));
 }
