@@ -82,6 +82,7 @@ fn of_kubeconfig(error: &KubeconfigError) -> String {
             Some(it) => format!("line {}, column {} cannot be understood", it.line(), it.column()),
             None => "it cannot be understood".to_owned(),
         },
+        KubeconfigError::LoadContext(name) => format!("the context `{name}` is not in it"),
         KubeconfigError::LoadCertificateAuthority(error) => of_data("certificate-authority-data", error),
         KubeconfigError::LoadClientCertificate(error) => of_data("client-certificate-data", error),
         KubeconfigError::LoadClientKey(error) => of_data("client-key-data", error),
