@@ -2,6 +2,7 @@
 
 mod certificates;
 mod deleted;
+mod example;
 mod instance;
 mod keys;
 mod metrics;
@@ -19,6 +20,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use dynk8s_lab::host::containment;
+use dynk8s_lab::programs::monitoring;
 use dynk8s_lab::{product, programs};
 use libtest_mimic::{Arguments, Trial};
 use tokio::runtime::Builder;
@@ -27,18 +29,26 @@ use self::stage::Stage;
 
 fn main() -> anyhow::Result<ExitCode> {
     // Before the containment, because building them needs the network.
-    let (programs, provisioner) = containment::enter_prepared(|| {
+    let (programs, provisioner, definitions) = containment::enter_prepared(|| {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(async { anyhow::Ok((programs::ensure().await?, product::build_provisioner().await?)) })
+        runtime.block_on(async {
+            let programs = programs::ensure().await?;
+            anyhow::Ok((
+                programs,
+                product::build_provisioner().await?,
+                monitoring::definitions().await?,
+            ))
+        })
     })?;
-    let stage = Arc::new(Stage::set(&programs, provisioner)?);
+    let stage = Arc::new(Stage::set(&programs, provisioner, definitions)?);
     let trial = |name: &str, check: fn(&Stage) -> anyhow::Result<()>| {
         let stage = stage.clone();
         Trial::test(name, move || check(&stage).map_err(|error| format!("{error:#}").into()))
     };
     let trials = vec![
         trial("the_policies_are_sound", stage::the_policies_are_sound),
-        trial("the_example_is_complete", stage::the_example_is_complete),
+        trial("the_example_is_complete", example::the_example_is_complete),
+        trial("the_example_is_accepted", example::the_example_is_accepted),
         trial(
             "each_account_has_exactly_its_rights",
             rights::each_account_has_exactly_its_rights,

@@ -15,8 +15,6 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
 pub(crate) const INSTANCE: &str = "i-0123456789abcdef0";
-/// What an operator starts from.
-const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging/kubernetes/example");
 /// The API server learns of policies by a watch.
 const PATIENCE: Duration = Duration::from_secs(15);
 
@@ -33,11 +31,13 @@ pub(crate) struct Stage {
     control_plane: ControlPlane,
     runtime: Mutex<Runtime>,
     pub(crate) provisioner: PathBuf,
+    /// A folder with the definitions that the Prometheus operator brings.
+    pub(crate) definitions: PathBuf,
     pub(crate) machine: Namespace,
 }
 
 impl Stage {
-    pub(crate) fn set(programs: &Programs, provisioner: PathBuf) -> anyhow::Result<Self> {
+    pub(crate) fn set(programs: &Programs, provisioner: PathBuf, definitions: PathBuf) -> anyhow::Result<Self> {
         let machine = cluster::machine()?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let folder = Path::new(SCRATCH).join("cluster");
@@ -50,6 +50,7 @@ impl Stage {
             control_plane,
             runtime: Mutex::new(runtime),
             provisioner,
+            definitions,
             machine,
         };
         stage.log_both_in()?;
@@ -156,20 +157,4 @@ pub(crate) fn the_policies_are_sound(stage: &Stage) -> anyhow::Result<()> {
         }
         sleep(Duration::from_millis(200));
     }
-}
-
-pub(crate) fn the_example_is_complete(stage: &Stage) -> anyhow::Result<()> {
-    let rendered = stage.kubectl(&["kustomize", EXAMPLE])?;
-    for line in [
-        "kind: CustomResourceDefinition",
-        "image: registry.example.com/dynk8s-provisioner:0.1.0",
-        "[cluster]",
-    ] {
-        ensure!(rendered.contains(line), "no `{line}`");
-    }
-    let name = rendered
-        .split("name: dynk8s-provisioner-")
-        .filter(|it| !it.starts_with(['s', 'r']));
-    ensure!(name.count() >= 3, "the Deployments mount the generated ConfigMap");
-    Ok(())
 }

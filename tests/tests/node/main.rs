@@ -15,17 +15,19 @@ mod stage;
 use std::process::ExitCode;
 
 use dynk8s_lab::host::containment;
-use dynk8s_lab::prepare;
 use dynk8s_lab::turns::{self, Turns};
+use dynk8s_lab::{prepare, product};
 use libtest_mimic::Trial;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::stage::Stage;
 
 fn main() -> anyhow::Result<ExitCode> {
-    let prepared = containment::enter_prepared(|| runtime()?.block_on(prepare::all()))?;
+    let (prepared, provisioner_image) = containment::enter_prepared(|| {
+        runtime()?.block_on(async { anyhow::Ok((prepare::all().await?, product::image().await?)) })
+    })?;
     let runtime = runtime()?;
-    let stage = runtime.block_on(Stage::set(&prepared))?;
+    let stage = runtime.block_on(Stage::set(&prepared, provisioner_image))?;
     // An emulated machine takes all the processor it can get: cases take turns.
     let lab = Turns::on(stage, runtime);
     let trials = vec![

@@ -1,5 +1,6 @@
 //! The region that all cases happen in, and how a machine comes into it.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -14,6 +15,8 @@ const BOOT_WITHIN: Duration = Duration::from_mins(3);
 
 pub(crate) struct Stage {
     pub(crate) region: Region,
+    /// An OCI layout.
+    pub(crate) provisioner_image: PathBuf,
     image: Image,
     keys: u8,
 }
@@ -27,9 +30,10 @@ pub(crate) struct Node {
 }
 
 impl Stage {
-    pub(crate) async fn set(prepared: &Prepared) -> anyhow::Result<Self> {
+    pub(crate) async fn set(prepared: &Prepared, provisioner_image: PathBuf) -> anyhow::Result<Self> {
         Ok(Self {
             region: Region::open(&prepared.programs, &prepared.product).await?,
+            provisioner_image,
             image: prepared.image.clone(),
             keys: 1,
         })

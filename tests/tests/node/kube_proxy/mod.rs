@@ -1,7 +1,9 @@
 //! The incident that dynk8s came of: kube-proxy, which lives in the host's network and has the host's resolvers, asks the one of
 //! AWS for the API server, and no Service works on the node. With names that are right, all of it works; with those that DHCP
-//! gives, and nothing else changed, the same look at the same node finds it again.
+//! gives, and nothing else changed, the same look at the same node finds it again. Where pods have Services, the provisioner's image can
+//! be deployed, too.
 
+mod provisioner;
 mod proxy;
 mod symptoms;
 
@@ -21,7 +23,7 @@ pub(crate) async fn case(stage: &mut Stage) -> anyhow::Result<()> {
     let node = stage
         .joined(Equipment {
             memory: Some(3072),
-            ..Equipment::default()
+            files: vec![provisioner::archive(&stage.provisioner_image)?],
         })
         .await?;
     let import = ["ctr", "--namespace=k8s.io", "images", "import", IMAGES];
@@ -31,9 +33,10 @@ pub(crate) async fn case(stage: &mut Stage) -> anyhow::Result<()> {
     proxy::remove(stage).await.and(outcome)
 }
 
-async fn with_and_without_names(stage: &Stage, node: &Node) -> anyhow::Result<()> {
+async fn with_and_without_names(stage: &mut Stage, node: &Node) -> anyhow::Result<()> {
     let found = symptoms(stage, node).await?;
     ensure!(found.is_empty(), "the incident is here: {}", found.join("; "));
+    provisioner::runs_as_pods(stage, node).await?;
 
     undo_names(node).await?;
     proxy::restart(stage, node).await?;

@@ -78,7 +78,7 @@ async fn answers(stage: &Stage, namespace: &str, pod: &str, url: &str) -> anyhow
     Ok(())
 }
 
-async fn exec(stage: &Stage, namespace: &str, pod: &str, command: &[&str]) -> anyhow::Result<String> {
+pub(super) async fn exec(stage: &Stage, namespace: &str, pod: &str, command: &[&str]) -> anyhow::Result<String> {
     let words = [&["exec", "--namespace", namespace, pod, "--"], command].concat();
     stage.region.control_plane.kubectl(&words).await
 }
