@@ -1,6 +1,8 @@
 # Everything a newcomer needs. What is missing is installed or fetched, and each target says what it cannot do.
 #   make demo    a machine powers on and becomes a node, before your eyes
 #   make test    all tests
+#   make test-machine    machines from power on to node, in all the ways that we know; `make test` has the first of them
+#   make boot-time    where the time from power on to a Ready node goes
 #   make lint    formatting, clippy, licences and sources of dependencies, known vulnerabilities
 #   make terraform    the AWS side: format, tests, policy scan
 #   make terraform-validate   its resources against the AWS provider, whose registry must be within reach
@@ -52,13 +54,19 @@ REVISION = $(shell git describe --always --abbrev=40 --dirty --exclude='*' 2>/de
 REMAPPED = $(CURDIR)=/dynk8s $(BUILD)=/build $(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo \
 	$(shell rustc --print sysroot)/lib/rustlib/src/rust=/rustc/$(shell rustc --version --verbose | sed -n 's/^commit-hash: //p')
 
-.PHONY: aarch64 agent demo image test lint prepare deny provisioner reproducible rpm terraform terraform-validate toolchain
+.PHONY: aarch64 agent boot-time demo image test test-machine lint prepare deny provisioner reproducible rpm terraform terraform-validate toolchain
 
 demo: toolchain
 	@$(CARGO) run --quiet --locked --package dynk8s-lab -- demo
 
 test: prepare
 	$(CARGO) test --locked --workspace
+
+boot-time: prepare
+	@$(CARGO) run --quiet --locked --package dynk8s-lab -- boot-time
+
+test-machine: prepare
+	$(CARGO) test --locked --package dynk8s-lab --test boot --test boot_more
 
 # All that the demo and the tests need from the network: Debian's packages, the programs of Kubernetes, the machine's image.
 prepare: toolchain

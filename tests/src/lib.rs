@@ -1,6 +1,7 @@
 //! The lab: everything around dynk8s that it needs to be tried whole, built on one machine and gone afterwards.
 
 pub mod aws;
+pub mod boot_time;
 pub mod cluster;
 pub mod debian;
 pub mod host;

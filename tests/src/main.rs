@@ -4,10 +4,12 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
+use dynk8s_lab::boot_time;
 use dynk8s_lab::debian::{self, Debian};
 use dynk8s_lab::host::containment;
 use dynk8s_lab::idle;
 use dynk8s_lab::prepare::{self, Prepared};
+use dynk8s_lab::product;
 use dynk8s_lab::region::Region;
 use dynk8s_lab::story::{self, Teller};
 use tokio::runtime::Builder;
@@ -24,6 +26,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Lets a machine with the agent's package become a node, and says where the time went
+    BootTime,
     /// Powers on a machine and shows how it becomes a node, step by step
     Demo,
     /// Lets an agent guard a node to which nothing happens, and says what that costs
@@ -60,6 +64,16 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Command::Demo => {
             let prepared = containment::enter_prepared(|| block_on(prepare::all()))?;
             block_on(demo(&prepared))
+        }
+        Command::BootTime => {
+            let (prepared, package) = containment::enter_prepared(|| {
+                block_on(async { anyhow::Ok((prepare::all().await?, product::package().await?)) })
+            })?;
+            block_on(async {
+                let region = Box::pin(Region::open(&prepared.programs, &prepared.product)).await?;
+                let image = region.packaged(&prepared.image, &package, true).await?;
+                boot_time::measure(&region, &image, &Teller::aloud()).await
+            })
         }
         Command::Idle { minutes } => {
             let prepared = containment::enter_prepared(|| block_on(prepare::all()))?;

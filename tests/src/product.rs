@@ -49,6 +49,17 @@ pub async fn build_provisioner() -> anyhow::Result<PathBuf> {
     .await
 }
 
+/// Makes the agent's package, as it is installed on Fedora.
+pub async fn package() -> anyhow::Result<PathBuf> {
+    let mut make = make(&["rpm", BUILT_AT]);
+    let said = narrate("making the package of dynk8s-agent", said(&mut make)).await?;
+    let package = said
+        .lines()
+        .last()
+        .context("failed to find the package in what `make` says")?;
+    Ok(PathBuf::from(package))
+}
+
 /// Makes the provisioner's container image: an OCI layout, as it is pushed to a registry, and beside it the SBOM.
 pub async fn image() -> anyhow::Result<PathBuf> {
     let mut make = make(&["image", BUILT_AT]);

@@ -18,6 +18,7 @@ use libtest_mimic::{Arguments, Trial};
 use tokio::runtime::{Builder, Runtime};
 
 const NAME: &str = "node-1";
+const INSTANCE: &str = "i-0123456789abcdef0";
 const MAC: &str = "02:64:ac:1f:00:0a";
 const BOOT_WITHIN: Duration = Duration::from_mins(2);
 
@@ -64,9 +65,11 @@ impl Lab {
         topology.vpc.tap(NAME, MAC, VPC_FIRST_INSTANCE)?;
         let config = MachineConfig {
             name: NAME.to_owned(),
+            instance: INSTANCE.to_owned(),
             mac: MAC.to_owned(),
             tap: NAME.to_owned(),
             memory: 1024,
+            clock: None,
             files: vec![
                 File::new("/etc/dynk8s/agent.toml", 0o640, "given = true\n"),
                 File::link("/etc/dynk8s/link", "agent.toml"),

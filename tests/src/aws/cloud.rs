@@ -22,6 +22,7 @@ pub struct Instance {
     pub mac: String,
     pub lifecycle: Lifecycle,
     pub launched: Timestamp,
+    pub user_data: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +53,7 @@ impl Instance {
             mac: format!("02:64:{a:02x}:{b:02x}:{c:02x}:{d:02x}"),
             lifecycle: Lifecycle::OnDemand,
             launched: Timestamp::now(),
+            user_data: None,
         }
     }
 }
@@ -118,6 +120,14 @@ impl Cloud {
     /// The instance is there from now on: metadata answers at its address.
     pub fn add(&self, instance: Instance) {
         self.state().instances.push(instance);
+    }
+
+    /// The instance's metadata have these user data from now on.
+    pub fn give_user_data(&self, id: &str, text: &str) {
+        let mut state = self.state();
+        if let Some(instance) = state.instances.iter_mut().find(|it| it.id == id) {
+            instance.user_data = Some(text.to_owned());
+        }
     }
 
     /// Takes the instance away; its credentials stay valid until they expire, as on AWS.

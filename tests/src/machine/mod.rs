@@ -4,6 +4,7 @@ pub mod accelerator;
 pub mod archive;
 mod guest;
 pub mod image;
+pub mod packaged;
 mod qemu;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use jiff::Timestamp;
 use tokio::time::{Instant, sleep, timeout};
 
 pub use self::archive::File;
@@ -35,10 +37,14 @@ const POLL: Duration = Duration::from_millis(200);
 pub struct MachineConfig {
     /// Its host name.
     pub name: String,
+    /// The id of the instance, which its firmware shows.
+    pub instance: String,
     pub mac: String,
     /// An existing tap device in the namespace that the machine is started in.
     pub tap: String,
     pub memory: u32,
+    /// What its clock shows at first, if not the time.
+    pub clock: Option<Timestamp>,
     /// What is laid over the image before its systemd starts.
     pub files: Vec<File>,
     /// A folder for the machine's disk, logs and sockets; its path must be short, as that of a socket is.
@@ -174,7 +180,8 @@ impl Machine {
         })
     }
 
-    async fn exec_within(&self, words: &[&str], patience: Duration) -> anyhow::Result<Output> {
+    /// Like [`Machine::exec`], for a program that takes longer.
+    pub async fn exec_within(&self, words: &[&str], patience: Duration) -> anyhow::Result<Output> {
         let conversation = async { Guest::connect(&self.files.agent).await?.exec(words).await };
         let outcome = match timeout(patience, conversation).await {
             Ok(outcome) => outcome,

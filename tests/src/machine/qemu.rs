@@ -56,22 +56,19 @@ pub(super) fn bare(accelerator: Accelerator) -> Command {
     command
 }
 
+/// A machine without a network, whose first program is `program` and not systemd.
+pub(super) fn alone(image: &Image, memory: u32, program: &str, files: &Files) -> Command {
+    let words = format!("{KERNEL_COMMAND_LINE} first={program}");
+    with_disk(image, memory, &words, &files.initrd, files)
+}
+
 pub(super) fn run(image: &Image, config: &MachineConfig, initrd: &Path, files: &Files) -> Command {
-    let mut command = bare(image.accelerator);
-    command.args(["-machine", "pc", "-name", &config.name]).args([
-        "-smp",
-        PROCESSORS,
-        "-m",
-        &config.memory.to_string(),
-    ]);
-    command.arg("-kernel").arg(&image.kernel);
-    command
-        .arg("-initrd")
-        .arg(initrd)
-        .args(["-append", KERNEL_COMMAND_LINE]);
-    command
-        .arg("-drive")
-        .arg(option("if=virtio,format=qcow2,cache=unsafe,file=", &files.disk));
+    let mut command = with_disk(image, config.memory, KERNEL_COMMAND_LINE, initrd, files);
+    command.args(["-name", &config.name]);
+    command.args(["-smbios", &firmware(&config.instance)]);
+    if let Some(clock) = config.clock {
+        command.args(["-rtc", &format!("base={}", clock.strftime("%Y-%m-%dT%H:%M:%S"))]);
+    }
     command
         .arg("-netdev")
         .arg(format!("tap,id=network,ifname={},script=no,downscript=no", config.tap));
@@ -80,14 +77,37 @@ pub(super) fn run(image: &Image, config: &MachineConfig, initrd: &Path, files: &
         config.mac
     ));
     command
-        .arg("-chardev")
-        .arg(option("file,id=console,append=on,path=", &files.console))
-        .args(["-serial", "chardev:console"]);
-    command
         .args(["-device", "virtio-serial-pci", "-chardev"])
         .arg(option("socket,id=agent,server=on,wait=off,path=", &files.agent));
     command.args(["-device", "virtserialport,chardev=agent,name=org.qemu.guest_agent.0"]);
     command
+}
+
+/// A disk, and a console.
+fn with_disk(image: &Image, memory: u32, words: &str, initrd: &Path, files: &Files) -> Command {
+    let mut command = bare(image.accelerator);
+    command
+        .args(["-machine", "pc"])
+        .args(["-smp", PROCESSORS, "-m", &memory.to_string()]);
+    command.arg("-kernel").arg(&image.kernel);
+    command.arg("-initrd").arg(initrd).args(["-append", words]);
+    command
+        .arg("-drive")
+        .arg(option("if=virtio,format=qcow2,cache=unsafe,file=", &files.disk));
+    command
+        .arg("-chardev")
+        .arg(option("file,id=console,append=on,path=", &files.console))
+        .args(["-serial", "chardev:console"]);
+    command
+}
+
+/// By what cloud-init knows an instance of EC2: a serial number that begins with "ec2", and a UUID that is the same.
+/// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/identify_ec2_instances.html>
+fn firmware(instance: &str) -> String {
+    let digits = format!("{:0<17}", instance.trim_start_matches("i-"));
+    let [first, second, third, fourth] = [&digits[..5], &digits[5..9], &digits[9..13], &digits[13..17]];
+    let uuid = format!("ec2{first}-{second}-{third}-{fourth}-000000000000");
+    format!("type=1,manufacturer=Amazon EC2,uuid={uuid},serial={uuid}")
 }
 
 fn option(start: &str, path: &Path) -> OsString {

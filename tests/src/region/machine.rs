@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use anyhow::Context;
+use jiff::Timestamp;
 
 use super::Region;
 use crate::aws::cloud::Instance;
 use crate::host::containment::SCRATCH;
 use crate::machine::image::Image;
+use crate::machine::packaged::{self, Content};
 use crate::machine::{File, Machine, MachineConfig};
 
 const PACKAGING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging/systemd");
@@ -23,31 +25,51 @@ pub struct Equipment {
     pub files: Vec<File>,
     /// In MiB, where the usual is not enough.
     pub memory: Option<u32>,
+    /// What the machine's clock shows at first, if not the time.
+    pub clock: Option<Timestamp>,
 }
 
 impl Region {
-    /// Powers an instance on.
-    pub fn power_on(&self, image: &Image, instance: &Instance, equipment: Equipment) -> anyhow::Result<Machine> {
+    /// Powers an instance on, with what the agent's package and the operator's user data would put into it.
+    pub fn power_on(&self, image: &Image, instance: &Instance, mut equipment: Equipment) -> anyhow::Result<Machine> {
+        let mut files = self.files()?;
+        files.append(&mut equipment.files);
+        self.boot(image, instance, Equipment { files, ..equipment })
+    }
+
+    /// Powers an instance on, with nothing but its equipment in it.
+    pub fn boot(&self, image: &Image, instance: &Instance, equipment: Equipment) -> anyhow::Result<Machine> {
         let [_, _, _, number] = instance.address.octets();
         let tap = format!("tap{number}");
         self.topology.vpc.tap(&tap, &instance.mac, instance.address)?;
         let config = MachineConfig {
+            instance: instance.id.clone(),
             name: format!("ip-{}", instance.address.to_string().replace('.', "-")),
             mac: instance.mac.clone(),
             tap,
             memory: equipment.memory.unwrap_or(MEMORY),
-            files: self.files(equipment)?,
+            clock: equipment.clock,
+            files: equipment.files,
             folder: Path::new(SCRATCH).join(format!("machine{number}")),
         };
         Machine::power_on(image, &config, &self.topology.vpc.namespace().spawner())
     }
 
-    /// What the agent's package and the operator's user data put into an image.
-    fn files(&self, equipment: Equipment) -> anyhow::Result<Vec<File>> {
+    /// An image in which the package is installed, as an operator makes one; its files are of this region's life.
+    pub async fn packaged(&self, from: &Image, package: &Path, configured: bool) -> anyhow::Result<Image> {
+        let content = Content {
+            authority: self.authority.pem().clone(),
+            configuration: configured.then(|| self.short_configuration()),
+        };
+        let name = if configured { "configured" } else { "baked" };
+        packaged::image(from, package, content, &Path::new(SCRATCH).join(name)).await
+    }
+
+    fn files(&self) -> anyhow::Result<Vec<File>> {
         let agent = &self.product.agent;
         let agent = std::fs::read(agent).with_context(|| format!("failed to read `{}`", agent.display()))?;
         let unit = format!("/usr/lib/systemd/system/{UNIT}");
-        let mut files = vec![
+        Ok(vec![
             File::new("/usr/bin/dynk8s-agent", 0o755, agent),
             File::new(&unit, 0o644, packaged(UNIT)?),
             File::link(format!("/etc/systemd/system/multi-user.target.wants/{UNIT}"), &unit),
@@ -58,9 +80,7 @@ impl Region {
             ),
             File::new("/etc/dynk8s/agent.toml", 0o644, self.agent_configuration()),
             File::new("/etc/dynk8s/ca.pem", 0o644, self.authority.pem()),
-        ];
-        files.extend(equipment.files);
-        Ok(files)
+        ])
     }
 }
 

@@ -120,10 +120,22 @@ impl Region {
 
     /// The configuration that an operator writes for the agent.
     fn agent_configuration(&self) -> String {
+        self.short_configuration() + "ca_file = \"/etc/dynk8s/ca.pem\"\n"
+    }
+
+    /// For a machine that trusts the authority as it does those of the world.
+    fn short_configuration(&self) -> String {
         format!(
-            "provisioner = \"https://{PROVISIONER_NAME}\"\nprovisioner_key = \"{}\"\nca_file = \"/etc/dynk8s/ca.pem\"\n",
+            "provisioner = \"https://{PROVISIONER_NAME}\"\nprovisioner_key = \"{}\"\n",
             self.provisioner_key
         )
+    }
+
+    /// User data, of which `template` says what is to be filled in, as Terraform does it.
+    pub fn user_data(&self, template: &str) -> String {
+        template
+            .replace("${provisioner}", &format!("https://{PROVISIONER_NAME}"))
+            .replace("${provisioner_key}", &self.provisioner_key)
     }
 
     /// One object, if it is there. `what` are kubectl's words for it, such as `["node", name]`.

@@ -18,6 +18,8 @@ use crate::topology::gateway::Tunnel;
 
 /// From power on; a node on AWS must be there before the autoscaler's patience ends, which is 15 minutes.
 const JOIN_WITHIN: Duration = Duration::from_mins(5);
+/// A start, emulated, until the kubelet has told of it.
+const BOOT_WITHIN: Duration = Duration::from_mins(3);
 const SOON: Duration = Duration::from_secs(20);
 
 /// An instance, and the key of the pool that is there for it.
@@ -83,5 +85,18 @@ impl Newcomer {
         let secrets = seen.into_inner();
         ensure!(!secrets.is_empty(), "no bootstrap token was ever seen");
         Ok(secrets.into_iter().collect())
+    }
+    /// Reboots the machine, a node, and waits until the cluster sees it Ready in its new boot.
+    pub async fn reboots(&self, region: &Region, machine: &Machine) -> anyhow::Result<()> {
+        machine.reboot().await?;
+        machine.wait_for_agent(BOOT_WITHIN).await?;
+        let boot = machine.read("/proc/sys/kernel/random/boot_id").await?;
+        let ready = until("the node is Ready again", BOOT_WITHIN, async || {
+            machine.check()?;
+            let node = region.get(&["node", &self.instance.id]).await?;
+            Ok(node.filter(|it| checks::is_settled(it) && it["status"]["nodeInfo"]["bootID"] == boot.trim()))
+        });
+        let outcome = ready.await.map(drop);
+        outcome.with_context(|| format!("the console ends with:\n{}", machine.console_tail(40)))
     }
 }

@@ -1,17 +1,12 @@
 //! The region that all cases happen in, and how a machine comes into it.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use anyhow::Context;
 use dynk8s_lab::machine::Machine;
 use dynk8s_lab::machine::image::Image;
 use dynk8s_lab::prepare::Prepared;
-use dynk8s_lab::region::{Equipment, Region, until};
+use dynk8s_lab::region::{Equipment, Region};
 use dynk8s_lab::story::{Newcomer, checks};
-
-/// A start, emulated, until the kubelet has told of it.
-const BOOT_WITHIN: Duration = Duration::from_mins(3);
 
 pub(crate) struct Stage {
     pub(crate) region: Region,
@@ -61,21 +56,6 @@ impl Stage {
 
     /// Reboots a node, and waits until the cluster sees it Ready again.
     pub(crate) async fn reboot(&self, node: &Node) -> anyhow::Result<()> {
-        node.machine.reboot().await?;
-        node.machine.wait_for_agent(BOOT_WITHIN).await?;
-        self.is_ready_again(node).await
-    }
-
-    /// Waits until the cluster sees a node Ready in its present boot.
-    async fn is_ready_again(&self, node: &Node) -> anyhow::Result<()> {
-        let boot = node.machine.read("/proc/sys/kernel/random/boot_id").await?;
-        let id = &node.newcomer.instance.id;
-        let ready = until("the node is Ready again", BOOT_WITHIN, async || {
-            node.machine.check()?;
-            let node = self.region.get(&["node", id]).await?;
-            Ok(node.filter(|it| checks::is_settled(it) && it["status"]["nodeInfo"]["bootID"] == boot.trim()))
-        });
-        let outcome = ready.await.map(drop);
-        outcome.with_context(|| format!("the console ends with:\n{}", node.machine.console_tail(40)))
+        node.newcomer.reboots(&self.region, &node.machine).await
     }
 }

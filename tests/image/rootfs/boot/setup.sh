@@ -14,6 +14,9 @@ systemctl -q mask serial-getty@ttyS0.service getty.target systemd-logind.service
     systemd-network-generator.service systemd-networkd-persistent-storage.service \
     systemd-udev-load-credentials.service systemd-journal-flush.service
 
+# Only machines whose image was made of this one have user data.
+touch /etc/cloud/cloud-init.disabled
+
 sh /boot/images.sh
 rm /boot/images.sh /boot/kube-proxy
 

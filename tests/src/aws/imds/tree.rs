@@ -7,13 +7,18 @@ use super::{Imds, signature};
 use crate::aws::cloud::Instance;
 use crate::topology::addresses::VPC_NETWORK;
 
+/// The tree is the same in all of them; cloud-init asks for one by its date.
+const VERSIONS: [&str; 2] = ["latest", "2021-03-23"];
+
 impl Imds {
     /// The document at `path`; `None` where the tree has nothing.
     pub(super) fn read(&self, instance: &Instance, path: &str) -> Option<String> {
         if path.strip_suffix('/').unwrap_or(path) == "/latest" || path == "/" {
             return Some(if path == "/" { "latest" } else { "dynamic\nmeta-data" }.to_owned());
         }
-        let path = path.strip_prefix("/latest/")?;
+        let path = VERSIONS
+            .iter()
+            .find_map(|it| path.strip_prefix('/')?.strip_prefix(it)?.strip_prefix('/'))?;
         let leaves = self.tree(instance);
         let credentials = path.starts_with("meta-data/identity-credentials/ec2/security-credentials");
         if credentials && self.faults().without_credentials {
@@ -56,7 +61,11 @@ impl Imds {
             instance.mac
         );
         let leaves = leaves.into_iter().map(|(path, text)| (path.to_owned(), text));
-        leaves.chain([(networks, VPC_NETWORK.to_owned())]).collect()
+        let user_data = instance.user_data.clone().map(|it| ("user-data".to_owned(), it));
+        leaves
+            .chain([(networks, VPC_NETWORK.to_owned())])
+            .chain(user_data)
+            .collect()
     }
 
     fn identity_document(&self, instance: &Instance) -> String {

@@ -21,10 +21,12 @@ macro_rules! embedded {
     };
 }
 
-const FILES: [Embedded; 13] = embedded![
+const FILES: [Embedded; 15] = embedded![
     "/boot/images.sh" 0o644,
     "/boot/init" 0o755,
+    "/boot/package.sh" 0o755,
     "/boot/setup.sh" 0o644,
+    "/etc/cloud/cloud.cfg.d/90-lab.cfg" 0o644,
     "/etc/cni/net.d/10-bridge.conflist" 0o644,
     "/etc/containerd/config.toml" 0o644,
     "/etc/hosts" 0o644,

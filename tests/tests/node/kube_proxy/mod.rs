@@ -24,6 +24,7 @@ pub(crate) async fn case(stage: &mut Stage) -> anyhow::Result<()> {
         .joined(Equipment {
             memory: Some(3072),
             files: vec![provisioner::archive(&stage.provisioner_image)?],
+            ..Equipment::default()
         })
         .await?;
     let import = ["ctr", "--namespace=k8s.io", "images", "import", IMAGES];
