@@ -17,7 +17,6 @@ const DATA: Oid<'_> = oid!(1.2.840.113549.1.7.1);
 const CONTENT_TYPE: Oid<'_> = oid!(1.2.840.113549.1.9.3);
 const MESSAGE_DIGEST: Oid<'_> = oid!(1.2.840.113549.1.9.4);
 const SHA_256: Oid<'_> = oid!(2.16.840.1.101.3.4.2.1);
-const RSA: Oid<'_> = oid!(1.2.840.113549.1.1.1);
 const RSA_WITH_SHA_256: Oid<'_> = oid!(1.2.840.113549.1.1.11);
 
 /// The version of signed data, and of a signer who is named by issuer and serial number.
@@ -57,7 +56,7 @@ pub(super) fn parse(ber: &[u8]) -> Result<Signed, Malformed> {
 
     let mut data = data.inside();
     version(&mut data)?;
-    algorithm(data.next(SET)?.only(SEQUENCE)?, &[SHA_256])?;
+    algorithm(data.next(SET)?.only(SEQUENCE)?, &SHA_256)?;
     let content = content(data.next(SEQUENCE)?)?;
     data.next_if(CONTEXT_0)?;
     let signers = data.next(SET)?;
@@ -107,12 +106,12 @@ fn signed(content: Vec<u8>, signer: Object<'_>) -> Result<Signed, Malformed> {
         serial: name.next(INTEGER)?.content.to_vec(),
     };
     name.end()?;
-    algorithm(signer.next(SEQUENCE)?, &[SHA_256])?;
+    algorithm(signer.next(SEQUENCE)?, &SHA_256)?;
     let attributes = signer
         .next_if(CONTEXT_0)?
         .ok_or(Malformed("it has no signed attributes"))?
         .definite()?;
-    algorithm(signer.next(SEQUENCE)?, &[RSA, RSA_WITH_SHA_256])?;
+    algorithm(signer.next(SEQUENCE)?, &RSA_WITH_SHA_256)?;
     let signature = signer.next(OCTET_STRING)?.content.to_vec();
     signer.end()?;
     Ok(Signed {
@@ -175,12 +174,13 @@ fn identifier(objects: &mut Objects<'_>, expected: &Oid<'_>) -> Result<(), Malfo
     }
 }
 
-fn algorithm(object: Object<'_>, allowed: &[Oid<'_>]) -> Result<(), Malformed> {
+/// One form of each name, though others mean the same: that of AWS.
+fn algorithm(object: Object<'_>, expected: &Oid<'_>) -> Result<(), Malformed> {
     let mut inside = object.inside();
     let name = inside.next(OBJECT_IDENTIFIER)?.content;
     let parameters = inside.next_if(NULL)?;
     inside.end()?;
-    if parameters.is_none_or(|it| it.content.is_empty()) && allowed.iter().any(|it| it.as_bytes() == name) {
+    if parameters.is_none_or(|it| it.content.is_empty()) && name == expected.as_bytes() {
         Ok(())
     } else {
         Err(Malformed("it is not signed with RSA and SHA-256"))

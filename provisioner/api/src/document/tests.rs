@@ -12,6 +12,7 @@ const SIGNED_DATA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x07, 0x0
 const CONTENT_TYPE: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x09, 0x03];
 const MESSAGE_DIGEST: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x09, 0x04];
 const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
+const RSA_WITH_SHA_256: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x0b];
 const SHA_256: &[u8] = &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x01];
 const SHA_1: &[u8] = &[0x2b, 0x0e, 0x03, 0x02, 0x1a];
 
@@ -70,7 +71,7 @@ impl Parts {
                     &attribute(MESSAGE_DIGEST, &object(0x04, &[&[9; 32]])),
                 ],
             ),
-            signature_algorithm: algorithm(RSA),
+            signature_algorithm: algorithm(RSA_WITH_SHA_256),
             unsigned: Vec::new(),
             behind: Vec::new(),
         }
@@ -168,7 +169,8 @@ fn embedded_certificates_are_skipped() {
 #[test_case(|it| it.algorithms = object(0x31, &[&algorithm(SHA_1)]); "SHA-1")]
 #[test_case(|it| it.algorithms = object(0x31, &[&algorithm(SHA_256), &algorithm(SHA_1)]); "SHA-1 as well")]
 #[test_case(|it| it.signature_algorithm = algorithm(SHA_1); "another algorithm of the signature")]
-#[test_case(|it| it.signature_algorithm = object(0x30, &[&object(0x06, &[RSA]), &object(0x05, &[b"x"])]); "parameters")]
+#[test_case(|it| it.signature_algorithm = object(0x30, &[&object(0x06, &[RSA_WITH_SHA_256]), &object(0x05, &[b"x"])]); "parameters")]
+#[test_case(|it| it.signature_algorithm = algorithm(RSA); "the other name of the algorithm")]
 #[test_case(|it| it.certificates = open(0xa1, &[]); "a list of revoked certificates")]
 #[test_case(|it| it.unsigned = open(0xa1, &[]); "unsigned attributes")]
 #[test_case(|it| it.signer = object(0x80, &[&[7]]); "a signer who is named by his key")]
