@@ -35,7 +35,7 @@ use crate::worker::{State, Wish, Worker, WorkerStatus};
 pub(crate) use certificate::{Purpose, instance_of};
 pub(crate) use look::{Looking, Seen, Sight, Target};
 pub(crate) use orphan::{Orphan, orphans};
-pub(crate) use pool::{Documents, Keys, internal_addresses};
+pub(crate) use pool::{Documents, Keys, shown_addresses};
 pub(crate) use settled::agree;
 pub(crate) use status::Findings;
 pub(crate) use stray::stray;

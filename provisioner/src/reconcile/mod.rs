@@ -34,7 +34,7 @@ use tracing::{Instrument as _, debug, info_span, warn};
 
 use self::apply::Failure;
 use self::decide::Case;
-pub(crate) use self::decide::internal_addresses;
+pub(crate) use self::decide::shown_addresses;
 use self::events::Events;
 use self::lease::Candidate;
 use self::looks::Looks;

@@ -95,16 +95,16 @@ impl Tender {
                 .filter(|it| matches!(it, Orphan::Join { instance, .. } if !known(instance.as_str()))),
         );
         for orphan in found {
-            let name = format!("{orphan:?}");
+            let of = orphan.whose().to_owned();
             match timeout(PATIENCE, self.mend(orphan)).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => warn!(
-                    orphan = name,
+                    instance = of,
                     error = told(&error),
                     "failed to look after what has no Worker"
                 ),
                 Err(_) => warn!(
-                    orphan = name,
+                    instance = of,
                     "failed to look after what has no Worker within {PATIENCE:?}"
                 ),
             }

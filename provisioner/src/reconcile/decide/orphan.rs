@@ -26,6 +26,16 @@ pub(crate) enum Orphan {
     Nobody { key: String },
 }
 
+impl Orphan {
+    /// The instance, or the key where no instance is named.
+    pub(crate) fn whose(&self) -> &str {
+        match self {
+            Self::Instance { instance, .. } | Self::Join { instance, .. } => instance.as_str(),
+            Self::Nobody { key } => key,
+        }
+    }
+}
+
 /// Everything that has no Worker; `is_known` says whether an instance has one.
 pub(crate) fn orphans<'a>(
     keys: impl IntoIterator<Item = &'a Secret>,

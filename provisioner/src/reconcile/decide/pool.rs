@@ -25,8 +25,8 @@ pub(crate) struct Key {
     pub(crate) usable: bool,
     /// Another key Secret with the same public key or one of the addresses.
     pub(crate) double: Option<String>,
-    /// A Node that shows one of the addresses.
-    pub(crate) shown_by: Option<String>,
+    /// The Nodes that show one of the addresses.
+    pub(crate) shown_by: Vec<String>,
 }
 
 /// The pool as one instance sees it.
@@ -137,7 +137,7 @@ impl Key {
             fingerprint: facts.map(|it| it.fingerprint.clone()).unwrap_or_default(),
             usable: facts.is_some_and(|it| it.usable),
             double: documents.doubles_of(&name).next().map(str::to_owned),
-            shown_by: shown_by(&addresses, nodes).map(str::to_owned),
+            shown_by: shown_by(&addresses, nodes),
             addresses,
             name,
         })
@@ -159,7 +159,7 @@ impl Choice<'_> {
     /// different pools agree; and none while another of them is taken.
     fn may_be(&self, key: &Key) -> bool {
         let is_second = |it: &str| it < key.name.as_str() || self.taken.contains(it);
-        let is_shown = key.shown_by.as_ref().is_some_and(|it| it != self.instance);
+        let is_shown = key.shown_by.iter().any(|it| it != self.instance);
         key.usable && !is_shown && !self.documents.doubles_of(&key.name).any(is_second)
     }
 }
@@ -188,19 +188,24 @@ fn name(secret: &Secret) -> &str {
     secret.metadata.name.as_deref().unwrap_or_default()
 }
 
-fn shown_by<'a>(addresses: &[IpAddr], nodes: &[&'a Node]) -> Option<&'a str> {
-    let node = nodes
-        .iter()
-        .find(|it| internal_addresses(it).any(|it| addresses.contains(&it)))?;
-    node.metadata.name.as_deref()
+fn shown_by(addresses: &[IpAddr], nodes: &[&Node]) -> Vec<String> {
+    let shows = |it: &&&Node| shown_addresses(it).any(|it| addresses.contains(&it));
+    let nodes = nodes.iter().filter(shows);
+    nodes.filter_map(|it| it.metadata.name.clone()).collect()
+}
+
+/// All the addresses that a Node shows, of whatever type: somebody uses them.
+pub(crate) fn shown_addresses(node: &Node) -> impl Iterator<Item = IpAddr> {
+    typed_addresses(node).map(|(_, address)| address)
 }
 
 /// The addresses of type `InternalIP` that a Node shows.
 pub(crate) fn internal_addresses(node: &Node) -> impl Iterator<Item = IpAddr> {
+    typed_addresses(node).filter_map(|(kind, address)| (kind == "InternalIP").then_some(address))
+}
+
+fn typed_addresses(node: &Node) -> impl Iterator<Item = (&str, IpAddr)> {
     let addresses = node.status.as_ref().and_then(|it| it.addresses.as_ref());
-    addresses
-        .into_iter()
-        .flatten()
-        .filter(|it| it.type_ == "InternalIP")
-        .filter_map(|it| it.address.parse().ok())
+    let addresses = addresses.into_iter().flatten();
+    addresses.filter_map(|it| Some((it.type_.as_str(), it.address.parse().ok()?)))
 }

@@ -48,13 +48,13 @@ fn free_keys(draft: &mut Draft<'_>) -> bool {
         return true;
     }
     let held = &draft.case.observed.keys.held;
-    for key in held.iter().filter(|it| it.shown_by.is_none()) {
+    for key in held.iter().filter(|it| it.shown_by.is_empty()) {
         draft.act(Action::FreeKey {
             name: key.name.clone(),
             resource_version: key.resource_version.clone(),
         });
     }
-    let Some((key, node)) = held.iter().find_map(|it| it.shown_by.as_ref().map(|node| (it, node))) else {
+    let Some((key, node)) = held.iter().find_map(|it| it.shown_by.first().map(|node| (it, node))) else {
         draft.findings.key = None;
         draft.findings.key_fingerprint = None;
         return true;

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::document;
 use crate::names::{INSTANCE_LABEL, KEY_FIELD, QUARANTINE_LABEL, RETIRED_LABEL};
-use crate::reconcile::internal_addresses;
+use crate::reconcile::shown_addresses;
 use crate::store;
 use crate::worker::{Worker, WorkerStatus};
 
@@ -180,7 +180,7 @@ fn doubles(entry: &Entry, all: &[Entry]) -> Vec<String> {
 fn shown(entry: &Entry, nodes: &[Node]) -> Option<String> {
     let stranger = nodes.iter().find(|node| {
         let name = node.metadata.name.as_deref();
-        name != entry.instance.as_deref() && internal_addresses(node).any(|it| entry.addresses.contains(&it))
+        name != entry.instance.as_deref() && shown_addresses(node).any(|it| entry.addresses.contains(&it))
     })?;
     let name = stranger.metadata.name.as_deref().unwrap_or_default();
     Some(format!("the Node `{name}` shows its address"))

@@ -145,6 +145,28 @@ fn a_key_without_the_label_or_a_document_or_in_use_is_left_alone() {
     );
 }
 
+/// A Node that shows the second key's address as another kind of address, beside the instance's own old Node.
+#[test_case("InternalIP")]
+#[test_case("ExternalIP")]
+fn an_address_that_any_other_node_shows_is_in_use(kind: &str) {
+    let mut world = world(2);
+    for node in [ONE, "on-premises"] {
+        world.node(node, &address(1), true);
+    }
+    let node = world.nodes.get_mut("on-premises").unwrap();
+    kind.clone_into(&mut node.status.as_mut().unwrap().addresses.as_mut().unwrap()[0].type_);
+    let keys = Keys::of(
+        world.keys.values().map(|it| &**it),
+        &mut world.documents.borrow_mut(),
+        &world.nodes.values().map(|it| &**it).collect::<Vec<_>>(),
+        ONE,
+        &Selector::default(),
+        None,
+        Default::default,
+    );
+    assert_eq!((keys.free.map(|it| it.name), keys.unusable), (Some(key_name(2)), 1));
+}
+
 fn label(world: &mut World, key: u8, value: Option<&str>) {
     let labels = value.map(|it| [(INSTANCE_LABEL.to_owned(), it.to_owned())].into());
     world.keys.get_mut(&key_name(key)).unwrap().metadata.labels = labels;

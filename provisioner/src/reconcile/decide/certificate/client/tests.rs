@@ -167,7 +167,7 @@ fn plan(change: impl FnOnce(&mut WorkerStatus, &mut Observed)) -> Vec<Action> {
         fingerprint: String::new(),
         usable: true,
         double: None,
-        shown_by: None,
+        shown_by: vec![],
     });
     change(&mut status, &mut observed);
     let spec = WorkerSpec {
