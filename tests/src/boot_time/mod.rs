@@ -52,7 +52,6 @@ async fn moments(machine: &Machine, power_on: Timestamp) -> anyhow::Result<Momen
         systemd: moment(machine, &[], "Userspace").await?,
         unit: moment(machine, &["dynk8s-agent.service"], "InactiveExit").await?,
         journey: positive(timeline.started.duration_since(guest_began)),
-        kubelet: moment(machine, &["kubelet.service"], "ExecMainStart").await?,
         cloud_init: moment(machine, &["cloud-final.service"], "ActiveEnter").await?,
         steps: timeline.steps,
     })

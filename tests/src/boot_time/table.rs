@@ -16,18 +16,16 @@ pub(super) struct Moments {
     pub(super) systemd: Duration,
     pub(super) unit: Duration,
     pub(super) journey: Duration,
-    pub(super) kubelet: Duration,
     /// Its end, which nothing waits for.
     pub(super) cloud_init: Duration,
     pub(super) steps: Vec<Step>,
 }
 
-/// A step of the agent's journey, since its start.
+/// A step of the agent's journey.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Step {
     pub(super) name: String,
-    pub(super) started_ms: u64,
     pub(super) elapsed_ms: Option<u64>,
 }
 
@@ -46,17 +44,12 @@ pub(super) fn table(moments: &Moments) -> String {
     ];
     for step in &moments.steps {
         let elapsed = Duration::from_millis(step.elapsed_ms.unwrap_or_default());
-        if step.name == "join" {
-            let begin = moments.journey + Duration::from_millis(step.started_ms);
-            let kubeadm = moments.kubelet.saturating_sub(begin).min(elapsed);
-            rows.push(("join: kubeadm, until it starts the kubelet".to_owned(), kubeadm));
-            rows.push((
-                "join: the kubelet, until kubeadm is content".to_owned(),
-                elapsed.saturating_sub(kubeadm),
-            ));
-        } else {
-            rows.push((step.name.clone(), elapsed));
-        }
+        let what = match step.name.as_str() {
+            "join" => "join: kubeadm, until the kubelet has its certificate".to_owned(),
+            "ready" => "ready: the kubelet, until its Node is Ready".to_owned(),
+            own => own.to_owned(),
+        };
+        rows.push((what, elapsed));
     }
     let total = rows.iter().map(|(_, time)| *time).sum();
     let own = rows.iter().filter(|(name, _)| OWN.contains(&name.as_str()));
@@ -81,9 +74,8 @@ mod tests {
 
     #[test]
     fn the_rows_add_up() {
-        let step = |name: &str, started_ms, elapsed_ms| Step {
+        let step = |name: &str, elapsed_ms| Step {
             name: name.to_owned(),
-            started_ms,
             elapsed_ms: Some(elapsed_ms),
         };
         let moments = Moments {
@@ -91,20 +83,19 @@ mod tests {
             systemd: Duration::from_secs(2),
             unit: Duration::from_secs(5),
             journey: Duration::from_millis(5_500),
-            kubelet: Duration::from_secs(10),
             cloud_init: Duration::from_secs(20),
             steps: vec![
-                step("facts", 0, 500),
-                step("claim", 500, 1_000),
-                step("join", 1_500, 8_000),
-                step("ready", 9_500, 2_500),
+                step("facts", 500),
+                step("claim", 1_000),
+                step("join", 8_000),
+                step("ready", 2_500),
             ],
         };
         let table = table(&moments);
         for row in [
             "| systemd, until it starts the agent's unit | 3.00 |",
-            "| join: kubeadm, until it starts the kubelet | 3.00 |",
-            "| join: the kubelet, until kubeadm is content | 5.00 |",
+            "| join: kubeadm, until the kubelet has its certificate | 8.00 |",
+            "| ready: the kubelet, until its Node is Ready | 2.50 |",
             "| **all of it, until the Node is Ready** | 18.50 |",
             "| of that the agent's own: facts, claim, tunnel, names | 1.50 |",
             "| beside it, cloud-init's end, from power on | 21.00 |",
