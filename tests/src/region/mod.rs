@@ -105,6 +105,14 @@ impl Region {
         instance
     }
 
+    /// A new instance with the address and the card of one that is gone, whose machine it can be from its next start on.
+    pub fn replace(&self, gone: &Instance) -> Instance {
+        self.aws.cloud.remove(&gone.id);
+        let instance = Instance::launch(&gone.kind, &gone.zone, gone.address);
+        self.aws.cloud.add(instance.clone());
+        instance
+    }
+
     /// Undoes the faults that whoever had the region before has left.
     pub async fn mend(&mut self) -> anyhow::Result<()> {
         *self.aws.imds.faults() = imds::Faults::default();

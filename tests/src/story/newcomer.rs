@@ -38,6 +38,13 @@ impl Newcomer {
         Ok(Self { instance, key, tunnel })
     }
 
+    /// Adds a key to the pool, and launches an instance in the place of one that is gone.
+    pub async fn replace(region: &Region, key: u8, gone: &Instance) -> anyhow::Result<Self> {
+        let tunnel = region.add_key(key).await?;
+        let instance = region.replace(gone);
+        Ok(Self { instance, key, tunnel })
+    }
+
     /// SNS says that the instance is running; done when it has a key.
     pub async fn is_announced(&self, region: &Region) -> anyhow::Result<Message> {
         region.aws.announce(&self.instance, InstanceState::Pending).await?;

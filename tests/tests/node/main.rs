@@ -11,6 +11,7 @@ mod networkd_with_resolved;
 mod reboot;
 mod resolvers;
 mod stage;
+mod taken_apart;
 
 use std::process::ExitCode;
 

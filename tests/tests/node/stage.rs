@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use dynk8s_lab::aws::eventbridge::InstanceState;
 use dynk8s_lab::machine::Machine;
 use dynk8s_lab::machine::image::Image;
 use dynk8s_lab::prepare::Prepared;
@@ -22,6 +23,14 @@ pub(crate) struct Node {
     pub(crate) newcomer: Newcomer,
     /// Those of the bootstrap tokens that were seen on the way.
     token_secrets: Vec<String>,
+}
+
+impl Node {
+    /// What nobody but this node and its cluster may know.
+    pub(crate) fn secrets(&self) -> Vec<String> {
+        let tunnel = &self.newcomer.tunnel.keys.private;
+        [self.token_secrets.as_slice(), std::slice::from_ref(tunnel)].concat()
+    }
 }
 
 impl Stage {
@@ -52,6 +61,26 @@ impl Stage {
     /// Whether Node, Worker, key, tokens, names and tunnel are as they must be.
     pub(crate) async fn look_at(&self, node: &Node) -> anyhow::Result<()> {
         checks::all(&self.region, &node.machine, &node.newcomer, &node.token_secrets).await
+    }
+
+    /// The disk of a node starts again as that of another instance, as from an image that was made of it, and joins as its own.
+    pub(crate) async fn becomes_another(&mut self, node: Node) -> anyhow::Result<Node> {
+        let Node { machine, newcomer, .. } = node;
+        self.region
+            .aws
+            .announce(&newcomer.instance, InstanceState::Terminated)
+            .await?;
+        self.keys += 1;
+        let newcomer = Newcomer::replace(&self.region, self.keys, &newcomer.instance).await?;
+        newcomer.is_announced(&self.region).await?;
+        machine.reboot().await?;
+        let node = Node {
+            token_secrets: newcomer.joins(&self.region, &machine).await?,
+            machine,
+            newcomer,
+        };
+        self.look_at(&node).await?;
+        Ok(node)
     }
 
     /// Reboots a node, and waits until the cluster sees it Ready again.
