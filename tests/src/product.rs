@@ -51,24 +51,21 @@ pub async fn build_provisioner() -> anyhow::Result<PathBuf> {
 
 /// Makes the agent's package, as it is installed on Fedora.
 pub async fn package() -> anyhow::Result<PathBuf> {
-    let mut make = make(&["rpm", BUILT_AT]);
-    let said = narrate("making the package of dynk8s-agent", said(&mut make)).await?;
-    let package = said
-        .lines()
-        .last()
-        .context("failed to find the package in what `make` says")?;
-    Ok(PathBuf::from(package))
+    made("rpm", "the package of dynk8s-agent").await
 }
 
 /// Makes the provisioner's container image: an OCI layout, as it is pushed to a registry, and beside it the SBOM.
 pub async fn image() -> anyhow::Result<PathBuf> {
-    let mut make = make(&["image", BUILT_AT]);
-    let said = narrate("making the image of dynk8s-provisioner", said(&mut make)).await?;
-    let layout = said
-        .lines()
-        .last()
-        .context("failed to find the image in what `make` says")?;
-    Ok(PathBuf::from(layout))
+    made("image", "the image of dynk8s-provisioner").await
+}
+
+/// Where that is which `make` has made: it says so last.
+async fn made(target: &str, what: &str) -> anyhow::Result<PathBuf> {
+    let mut make = make(&[target, BUILT_AT]);
+    let said = narrate(&format!("making {what}"), said(&mut make)).await?;
+    let path = said.lines().last();
+    let path = path.with_context(|| format!("failed to find {what} in what `make` says"))?;
+    Ok(PathBuf::from(path))
 }
 
 fn cargo(arguments: &[&str]) -> Command {

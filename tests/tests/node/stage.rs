@@ -49,6 +49,11 @@ impl Stage {
         let newcomer = Newcomer::launch(&self.region, self.keys).await?;
         newcomer.is_announced(&self.region).await?;
         let machine = self.region.power_on(&self.image, &newcomer.instance, equipment)?;
+        self.node_of(machine, newcomer).await
+    }
+
+    /// Waits until the machine is a node, and looks at it.
+    async fn node_of(&self, machine: Machine, newcomer: Newcomer) -> anyhow::Result<Node> {
         let node = Node {
             token_secrets: newcomer.joins(&self.region, &machine).await?,
             machine,
@@ -74,13 +79,7 @@ impl Stage {
         let newcomer = Newcomer::replace(&self.region, self.keys, &newcomer.instance).await?;
         newcomer.is_announced(&self.region).await?;
         machine.reboot().await?;
-        let node = Node {
-            token_secrets: newcomer.joins(&self.region, &machine).await?,
-            machine,
-            newcomer,
-        };
-        self.look_at(&node).await?;
-        Ok(node)
+        self.node_of(machine, newcomer).await
     }
 
     /// Reboots a node, and waits until the cluster sees it Ready again.
