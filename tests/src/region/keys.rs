@@ -1,9 +1,11 @@
 //! The pool of WireGuard keys, as the operator fills it.
 
+use std::time::Duration;
+
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use super::Region;
+use super::{Region, until};
 use crate::cluster::NAMESPACE;
 use crate::topology::gateway::Tunnel;
 
@@ -30,6 +32,16 @@ impl Region {
             .await
             .with_context(|| format!("failed to add key {number} to the pool"))?;
         Ok(tunnel)
+    }
+
+    /// Takes a key out of the pool once it is free, so that the next newcomer gets its own.
+    pub async fn retire_key(&self, number: u8) -> anyhow::Result<()> {
+        until("the key is free", Duration::from_mins(2), async || {
+            Ok(self.key_owner(number).await?.is_empty().then_some(()))
+        })
+        .await?;
+        let words = ["delete", "secret", &key_name(number), "--namespace", NAMESPACE];
+        self.control_plane.kubectl(&words).await.map(drop)
     }
 
     /// The instance that a key of the pool belongs to; empty when it is free.

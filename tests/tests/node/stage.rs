@@ -71,6 +71,7 @@ impl Stage {
     /// The disk of a node starts again as that of another instance, as from an image that was made of it, and joins as its own.
     pub(crate) async fn becomes_another(&mut self, node: Node) -> anyhow::Result<Node> {
         let Node { machine, newcomer, .. } = node;
+        let rested = newcomer.key;
         self.region
             .aws
             .announce(&newcomer.instance, InstanceState::Terminated)
@@ -79,7 +80,9 @@ impl Stage {
         let newcomer = Newcomer::replace(&self.region, self.keys, &newcomer.instance).await?;
         newcomer.is_announced(&self.region).await?;
         machine.reboot().await?;
-        self.node_of(machine, newcomer).await
+        let node = self.node_of(machine, newcomer).await?;
+        self.region.retire_key(rested).await?;
+        Ok(node)
     }
 
     /// Reboots a node, and waits until the cluster sees it Ready again.
