@@ -66,7 +66,7 @@ boot-time: prepare
 	@$(CARGO) run --quiet --locked --package dynk8s-lab -- boot-time
 
 test-machine: prepare
-	$(CARGO) test --locked --package dynk8s-lab --test boot --test boot_more
+	$(CARGO) test --locked --workspace --test boot --test boot_more
 
 # All that the demo and the tests need from the network: Debian's packages, the programs of Kubernetes, the machine's image.
 prepare: toolchain
