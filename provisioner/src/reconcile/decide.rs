@@ -11,6 +11,7 @@ mod look;
 mod node;
 mod orphan;
 mod pool;
+mod pulse;
 mod release;
 mod settled;
 mod status;
@@ -36,6 +37,7 @@ pub(crate) use certificate::{Purpose, instance_of};
 pub(crate) use look::{Looking, Seen, Sight, Target};
 pub(crate) use orphan::{Orphan, orphans};
 pub(crate) use pool::{Documents, Keys, shown_addresses};
+pub(crate) use pulse::{Pulse, Pulses};
 pub(crate) use settled::agree;
 pub(crate) use status::Findings;
 pub(crate) use stray::stray;
@@ -55,8 +57,8 @@ pub(crate) struct Observed {
     pub(crate) join: Option<Join>,
     /// The Node of the instance's name.
     pub(crate) node: Option<Node>,
-    /// When the Node's Lease was renewed last, if that was asked for.
-    pub(crate) lease: Option<Timestamp>,
+    /// Whether the Node's Lease is renewed, if that was asked for.
+    pub(crate) pulse: Option<Pulse>,
     /// Undecided requests for a kubelet's certificate of the instance's name.
     pub(crate) requests: Vec<CertificateSigningRequest>,
     /// What looks at its kubelet have shown.

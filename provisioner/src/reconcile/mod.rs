@@ -29,12 +29,12 @@ use jiff::Timestamp;
 use kube::runtime::controller::{self, Controller};
 use kube::runtime::watcher;
 use kube::{Api, Client, ResourceExt as _};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tracing::{Instrument as _, debug, info_span, warn};
 
 use self::apply::Failure;
-use self::decide::Case;
 pub(crate) use self::decide::shown_addresses;
+use self::decide::{Case, Pulses};
 use self::events::Events;
 use self::lease::Candidate;
 use self::looks::Looks;
@@ -66,6 +66,9 @@ struct Context {
     /// Whether this replica acts.
     acting: tokio::sync::watch::Receiver<bool>,
     looks: Arc<Looks>,
+    /// When this replica was started.
+    began: Instant,
+    pulses: Mutex<Pulses>,
     /// How often in a row a Worker's pass has failed.
     failures: Mutex<HashMap<String, u32>>,
 }
@@ -126,6 +129,8 @@ async fn act(around: &Surroundings) -> anyhow::Result<()> {
         resynced: resync.done(),
         acting: acting.clone(),
         looks,
+        began: Instant::now(),
+        pulses: Mutex::default(),
         failures: Mutex::default(),
     });
     let listed = async {
@@ -177,8 +182,15 @@ async fn look(worker: Arc<Worker>, context: Arc<Context>) -> Result<controller::
     let config = context.config.get();
     let mut observed = observe::observe(&context.stores, &config, &context.resynced, &worker, &instance);
     if decide::asks_for_lease(&worker, &observed) {
-        let renewed = observe::renewed(&context.client, &name).await;
-        observed.lease = renewed.map_err(|error| Failure::NoLease(Box::new(error)))?;
+        let lease = observe::lease(&context.client, &name).await;
+        let version = lease.map_err(|error| Failure::NoLease(Box::new(error)))?;
+        observed.pulse = Some(
+            context
+                .pulses()
+                .note(&name, version.as_deref(), context.began.elapsed()),
+        );
+    } else {
+        context.pulses().forget(&name);
     }
     observed.seen = context.looks.of(&instance);
     let plan = decide::decide(Case {
@@ -216,6 +228,10 @@ fn report(worker: &str, failure: &Failure) {
 }
 
 impl Context {
+    fn pulses(&self) -> std::sync::MutexGuard<'_, Pulses> {
+        self.pulses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn failures(&self) -> std::sync::MutexGuard<'_, HashMap<String, u32>> {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
 use dynk8s_api::InstanceId;
-use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
@@ -33,7 +32,7 @@ pub(super) fn observe(
         unsettled: config.aws.is_some() && !resynced.is_done() && !agree(stores),
         join: stores.joins.get(&join).and_then(|it| Join::of(&it)),
         node: stores.nodes.get(&ObjectRef::new(name)).map(|it| Node::clone(&it)),
-        lease: None,
+        pulse: None,
         requests: requests(stores, instance),
         seen: None,
     }
@@ -69,11 +68,11 @@ fn agree(stores: &Stores) -> bool {
     decide::agree(keys.iter().map(AsRef::as_ref), workers.iter().map(AsRef::as_ref))
 }
 
-/// When a Node's Lease was renewed last; `None` if it has none.
-pub(super) async fn renewed(client: &Client, node: &str) -> kube::Result<Option<Timestamp>> {
+/// The resource version of a Node's Lease; `None` if it has none.
+pub(super) async fn lease(client: &Client, node: &str) -> kube::Result<Option<String>> {
     let leases: Api<Lease> = Api::namespaced(client.clone(), NODE_LEASE_NAMESPACE);
-    let lease = leases.get_opt(node).await?;
-    Ok(lease.and_then(|it| it.spec?.renew_time).map(|it| it.0))
+    let lease = leases.get_metadata_opt(node).await?;
+    Ok(lease.and_then(|it| it.metadata.resource_version))
 }
 
 fn requests(stores: &Stores, instance: &InstanceId) -> Vec<CertificateSigningRequest> {

@@ -1,7 +1,7 @@
 //! Doubt: an instance is said to be gone while its kubelet lives, or nothing has been heard of it for long.
 //!
 //! An event may be forged, and silence proves nothing: a partitioned node still holds its key. So nothing is taken back until
-//! the Lease is stale, EC2 says so, or an operator.
+//! the Lease has not changed for long, EC2 says so, or an operator.
 
 use std::time::Duration;
 
@@ -10,20 +10,21 @@ use k8s_openapi::api::core::v1::Node;
 
 use super::pool::Key;
 use super::status::Kind;
-use super::{Draft, Observed, elapsed, node};
+use super::{Draft, Observed, elapsed, node, pulse};
 use crate::worker::{State, Wish, Worker};
-
-/// How long a Lease holds: a kubelet renews it every 10 s.
-const LEASE_HOLDS: Duration = Duration::from_secs(40);
 
 /// After so long without a Ready Node an instance that has a key may be gone.
 const SILENCE: Duration = Duration::from_hours(1);
 
-/// Whether the decision depends on the Node's Lease; to read it costs a call.
+/// Whether the decision depends on the Node's Lease, or soon will; to read it costs a call. Whoever shuts down is watched, so that
+/// it is known in time that he is gone.
 pub(crate) fn asks_for_lease(worker: &Worker, observed: &Observed) -> bool {
     let Some(node) = &observed.node else { return false };
     let name = worker.metadata.name.as_deref().unwrap_or_default();
-    worker.spec.wished == Wish::Gone && !is_certain(worker) && node::summary(node, name).is_some()
+    let status = worker.status.as_ref();
+    let announced = status.and_then(|it| it.announced.as_ref());
+    let ends = announced.is_some_and(|it| it.state == State::ShuttingDown);
+    (worker.spec.wished == Wish::Gone || ends) && !is_certain(worker) && node::summary(node, name).is_some()
 }
 
 /// Whether the instance is gone whatever its Lease says, or its release has begun.
@@ -35,22 +36,35 @@ fn is_certain(worker: &Worker) -> bool {
     worker.spec.forced || terminated || status.is_some_and(|it| it.released.is_some())
 }
 
-/// Whether an instance that is said to be gone shows that it lives.
+/// Whether an instance that is said to be gone lives, or may, for it has not been looked at for long enough.
 pub(super) fn lives(draft: &mut Draft<'_>) -> bool {
-    let Some(renewed) = draft.case.observed.lease.filter(|_| !is_certain(draft.case.worker)) else {
+    let Some(pulse) = draft.case.observed.pulse.filter(|_| !is_certain(draft.case.worker)) else {
         return false;
     };
-    let left = LEASE_HOLDS.saturating_sub(elapsed(renewed, draft.case.now));
+    let left = pulse.lasts();
     if left.is_zero() {
         return false;
     }
     draft.look_again_in(left);
-    draft.suspect = true;
-    let message = format!(
-        "the instance is said to be gone, but its kubelet renewed its Lease at {renewed:.0}: everything is kept until that ends, \
-         or until `workers release` says that it is gone"
+    draft.suspect = pulse.beats;
+    let kept = format!(
+        "everything is kept until that has ended for {} s, or until `workers release` says that it is gone",
+        pulse::HOLDS.as_secs()
     );
-    draft.say(Kind::Released, false, "Suspect", message);
+    let (reason, seen) = if pulse.beats {
+        ("Suspect", "but its kubelet renews its Lease")
+    } else {
+        (
+            "Listening",
+            "and it is being watched whether its kubelet renews its Lease",
+        )
+    };
+    draft.say(
+        Kind::Released,
+        false,
+        reason,
+        format!("the instance is said to be gone, {seen}: {kept}"),
+    );
     true
 }
 

@@ -1,5 +1,7 @@
 //! Worlds to begin with, and looks into them.
 
+use std::time::Duration;
+
 use super::scene::{address, key_name};
 use super::world::{World, config};
 use crate::reconcile::decide::Plan;
@@ -47,6 +49,15 @@ fn pass_until_rest(world: &mut World, instance: &str) -> (Plan, usize) {
         }
     }
     panic!("{instance} does not come to rest");
+}
+
+/// EC2 shuts the instance down, its kubelet falls silent, and all that takes its time.
+pub(super) fn end(world: &mut World, instance: &str) {
+    world.announce(instance, State::ShuttingDown);
+    settle(world, instance);
+    world.now += Duration::from_secs(40);
+    world.announce(instance, State::Terminated);
+    settle(world, instance);
 }
 
 pub(super) fn status<'a>(world: &'a World, instance: &str) -> &'a WorkerStatus {

@@ -1,9 +1,9 @@
 //! What is done about what has no Worker.
 
-use super::fixture::{ONE, TWO, joined, joining, reason, settle, status, world};
+use super::fixture::{ONE, TWO, end, joined, joining, reason, settle, status, world};
 use super::scene::key_name;
 use crate::reconcile::decide::{Orphan, orphans};
-use crate::worker::{Phase, State};
+use crate::worker::Phase;
 
 #[test]
 fn an_instance_whose_worker_was_deleted_is_adopted_with_its_node() {
@@ -31,8 +31,7 @@ fn an_adopted_instance_is_released_as_any_other() {
     world.workers.clear();
     world.tend();
     settle(&mut world, ONE);
-    world.announce(ONE, State::Terminated);
-    settle(&mut world, ONE);
+    end(&mut world, ONE);
     world.now += std::time::Duration::from_mins(4);
     settle(&mut world, ONE);
     assert!(world.nodes.is_empty() && world.holder(&key_name(1)).is_empty());

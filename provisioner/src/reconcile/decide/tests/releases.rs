@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::fixture::{ONE, is_labelled, joined, plan, reason, settle, status, world};
+use super::fixture::{ONE, end, is_labelled, joined, plan, reason, settle, status, world};
 use super::scene::address;
 use crate::reconcile::decide::Action;
 use crate::worker::tests::described;
@@ -11,11 +11,10 @@ use crate::worker::{Phase, State};
 #[test]
 fn a_gone_instance_gives_everything_back_and_leaves_a_tombstone() {
     let mut world = joined();
-    world.announce(ONE, State::Terminated);
-    let at_rest = settle(&mut world, ONE);
+    end(&mut world, ONE);
     assert!(world.nodes.is_empty() && is_labelled(&world, 1, ONE), "the key rests");
     assert_eq!(status(&world, ONE).phase, Some(Phase::Releasing));
-    assert_eq!(at_rest.again, Duration::from_secs(30));
+    assert_eq!(plan(&world, ONE).again, Duration::from_secs(30));
     world.now += Duration::from_mins(4);
     settle(&mut world, ONE);
     assert!(is_labelled(&world, 1, ""));
@@ -28,9 +27,7 @@ fn a_gone_instance_gives_everything_back_and_leaves_a_tombstone() {
 fn the_key_of_a_gone_instance_is_kept_while_a_node_shows_its_address() {
     let mut world = joined();
     world.node("on-premises", &address(1), true);
-    world.announce(ONE, State::Terminated);
-    world.now += Duration::from_secs(1000);
-    settle(&mut world, ONE);
+    end(&mut world, ONE);
     world.now += Duration::from_secs(1000);
     settle(&mut world, ONE);
     assert!(is_labelled(&world, 1, ONE));

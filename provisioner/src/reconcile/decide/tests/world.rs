@@ -16,7 +16,8 @@ use crate::config::{Config, Selector};
 use crate::names::{INSTANCE_LABEL, QUARANTINE_LABEL};
 use crate::reconcile::decide::pool::{self, Holder, internal_addresses};
 use crate::reconcile::decide::{
-    Action, Case, Documents, Findings, Join, Keys, Observed, Orphan, Plan, Seen, Sight, Target, decide, orphans,
+    Action, Case, Documents, Findings, Join, Keys, Observed, Orphan, Plan, Pulse, Pulses, Seen, Sight, Target,
+    asks_for_lease, decide, elapsed, orphans,
 };
 use crate::reconcile::render;
 use crate::worker::{Token, Worker, WorkerStatus};
@@ -40,6 +41,8 @@ pub(super) struct World {
     pub(super) nodes: Objects<Node>,
     /// When kubelets renewed their Leases last.
     pub(super) leases: Shared<BTreeMap<String, Timestamp>>,
+    /// What whoever looks has seen of them.
+    pub(super) pulses: Rc<RefCell<Pulses>>,
     pub(super) documents: Rc<RefCell<Documents>>,
     pub(super) requests: Shared<BTreeMap<String, CertificateSigningRequest>>,
     pub(super) approved: Shared<BTreeSet<String>>,
@@ -100,10 +103,20 @@ impl World {
             unsettled: false,
             join: self.joins.get(instance).and_then(|it| Join::of(it)),
             node: self.nodes.get(instance).map(|it| Node::clone(it)),
-            lease: self.leases.get(instance).copied(),
+            pulse: None,
             requests: undecided.map(|(_, it)| it.clone()).collect(),
             seen: self.nodes.get(instance).and_then(|it| self.seen(it)),
         }
+    }
+
+    fn pulse(&self, instance: &str, observed: &Observed) -> Option<Pulse> {
+        let mut pulses = self.pulses.borrow_mut();
+        if !asks_for_lease(&self.workers[instance], observed) {
+            pulses.forget(instance);
+            return None;
+        }
+        let version = self.leases.get(instance).map(ToString::to_string);
+        Some(pulses.note(instance, version.as_deref(), elapsed(Timestamp::UNIX_EPOCH, self.now)))
     }
 
     /// Every kubelet is as it should be; where one is not is told elsewhere.
@@ -118,7 +131,8 @@ impl World {
     }
 
     pub(super) fn decide(&self, instance: &str, config: &Config, now: Timestamp, token_id: &str) -> Plan {
-        let observed = self.observe(instance);
+        let mut observed = self.observe(instance);
+        observed.pulse = self.pulse(instance, &observed);
         decide(Case {
             instance: &instance.parse().unwrap(),
             worker: &self.workers[instance],

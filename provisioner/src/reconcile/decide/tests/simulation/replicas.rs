@@ -1,13 +1,15 @@
 //! Two replicas of the loop, each in the midst of a pass of its own.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use jiff::{SignedDuration, Timestamp};
 use rand::RngExt as _;
 
 use super::Simulation;
 use crate::reconcile::decide::tests::world::World;
-use crate::reconcile::decide::{Action, PASS, elapsed};
+use crate::reconcile::decide::{Action, PASS, Pulses, elapsed};
 
 /// How wrong a clock may be, in seconds: a cool-down is longer than a WireGuard session by twice as much.
 const WRONG: i64 = 30;
@@ -16,6 +18,7 @@ const WRONG: i64 = 30;
 pub(super) struct Replica {
     /// By how much its clock is ahead.
     ahead: SignedDuration,
+    pulses: Rc<RefCell<Pulses>>,
     pass: Option<Pass>,
 }
 
@@ -29,9 +32,15 @@ struct Pass {
 }
 
 impl Simulation {
+    /// A replica is started again, on a host with another clock.
     pub(super) fn step_a_clock(&mut self) {
         let index = self.random.random_range(0..2);
-        self.replicas[index].ahead = SignedDuration::from_secs(self.random.random_range(-WRONG..=WRONG));
+        let ahead = SignedDuration::from_secs(self.random.random_range(-WRONG..=WRONG));
+        self.replicas[index] = Replica {
+            ahead,
+            pass: self.replicas[index].pass.take(),
+            ..Replica::default()
+        };
     }
 
     /// One call of one replica, or a new pass of it.
@@ -45,7 +54,11 @@ impl Simulation {
     }
 
     fn begin(&mut self, index: usize) -> Option<Pass> {
-        let view = self.view();
+        let view = World {
+            now: self.world.now,
+            pulses: Rc::clone(&self.replicas[index].pulses),
+            ..self.view()
+        };
         let count = view.workers.len();
         if count == 0 {
             return None;
