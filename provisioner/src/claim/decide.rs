@@ -14,7 +14,7 @@ pub use material::{Material, material, why_not};
 use crate::config::{Config, Eligibility, Known, ProvenBy};
 use crate::proof::decide::{fits_announcement, may_satisfy, satisfies};
 use crate::proof::{Asked, Identity};
-use crate::worker::{Attested, Claim, State, Wish, Worker, WorkerStatus};
+use crate::worker::{Announced, Attested, Claim, State, Wish, Worker, WorkerStatus};
 
 /// A claim that is repeated after this long is dated anew, so that its token is replaced when it expires.
 const RENEWED_AFTER: SignedDuration = SignedDuration::from_mins(5);
@@ -48,30 +48,70 @@ pub fn decide(
     let nothing = WorkerStatus::default();
     let status = worker.and_then(|it| it.status.as_ref()).unwrap_or(&nothing);
     let disputed = worker.is_some_and(Worker::is_disputed);
-    if worker.is_some_and(|it| it.spec.wished == Wish::Gone) {
-        return if disputed {
-            refuse(
-                Reason::NotYet,
-                "what another account said of the instance is being cleared away",
-            )
-        } else {
-            refuse(Reason::Gone, "the instance is gone")
-        };
-    }
-    match status.announced.as_ref().filter(|_| !disputed).map(|it| it.state) {
-        Some(State::Terminated) => return refuse(Reason::Gone, "AWS says that the instance is terminated"),
-        Some(State::Stopping | State::Stopped | State::ShuttingDown) => {
-            return refuse(Reason::NotYet, "AWS says that the instance is not running");
-        }
-        Some(State::Pending | State::Running) | None => {}
+    let barred = bars(worker, disputed);
+    let hearsay = worker
+        .and_then(hearsay)
+        .filter(|it| asked.may_be_of_another_account_than(&it.account));
+    if let (Some((reason, text)), None) = (barred, hearsay) {
+        return refuse(reason, text);
     }
     if let Err((reason, text)) = check_proof(status, asked, proven, config, now) {
         return refuse(reason, text);
+    }
+    if let (Some((reason, text)), Some(announced)) = (barred, hearsay) {
+        let Some(identity) = proven else {
+            return Step::Prove;
+        };
+        if is_of(announced, identity) {
+            return refuse(reason, text);
+        }
+        if worker.is_some_and(|it| it.spec.wished == Wish::Gone) {
+            return Step::Record(Change::Disputed(now));
+        }
     }
     match &status.claim {
         Some(claim) => decide_bound(status, claim, asked, proven, now),
         None => decide_unbound(worker.is_some(), status, asked, proven, config, now),
     }
+}
+
+/// Why the instance gets nothing, from what was announced or wished.
+fn bars(worker: Option<&Worker>, disputed: bool) -> Option<(Reason, &'static str)> {
+    let worker = worker?;
+    if worker.spec.wished == Wish::Gone {
+        let status = worker.status.as_ref();
+        let is_said = worker.spec.forced || status.is_some_and(|it| it.announced.is_some() || it.described.is_some());
+        return Some(match (disputed, is_said) {
+            (true, _) => (
+                Reason::NotYet,
+                "what another account said of the instance is being cleared away",
+            ),
+            (false, true) => (Reason::Gone, "the instance is gone"),
+            (false, false) => (
+                Reason::NotYet,
+                "it is not written down yet who says that the instance is gone",
+            ),
+        });
+    }
+    let announced = worker.status.as_ref()?.announced.as_ref().filter(|_| !disputed)?;
+    match announced.state {
+        State::Terminated => Some((Reason::Gone, "AWS says that the instance is terminated")),
+        State::Stopping | State::Stopped | State::ShuttingDown => {
+            Some((Reason::NotYet, "AWS says that the instance is not running"))
+        }
+        State::Pending | State::Running => None,
+    }
+}
+
+/// What was announced of an instance of which nothing else is known: that it is its announcer's, too, is only his word.
+fn hearsay(worker: &Worker) -> Option<&Announced> {
+    let status = worker.status.as_ref()?;
+    let known = worker.spec.forced || status.attested.is_some() || status.described.is_some() || worker.is_disputed();
+    status.announced.as_ref().filter(|_| !known)
+}
+
+fn is_of(announced: &Announced, identity: &Identity) -> bool {
+    (&announced.account, &announced.region) == (&identity.account, &identity.region)
 }
 
 /// Whether the proof is one that the instance's node group accepts, and no older than one that was seen before.
@@ -211,7 +251,7 @@ fn decide_unbound(
         time: status.attested.as_ref().map_or(now, |it| it.time),
     };
     let announced = status.announced.as_ref();
-    if announced.is_some_and(|it| (&it.account, &it.region) != (&identity.account, &identity.region)) {
+    if announced.is_some_and(|it| !is_of(it, identity)) {
         return Step::Record(Change::Disowned(attested));
     }
     if let (Some(announced), Some(pending)) = (announced, identity.pending)

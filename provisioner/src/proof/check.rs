@@ -40,6 +40,11 @@ impl Asked {
         STANDARD.encode(self.request.kubelet_key)
     }
 
+    /// Whether its proof may show another account than this one.
+    pub fn may_be_of_another_account_than(&self, account: &str) -> bool {
+        self.document.as_ref().is_none_or(|it| it.account != account)
+    }
+
     /// Compares the kubelet with the API server.
     #[must_use]
     pub fn compared_with(mut self, server: &str) -> Self {

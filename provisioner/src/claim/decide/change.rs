@@ -12,6 +12,8 @@ pub enum Change {
     Attested(Attested),
     /// The instance proved itself to be of another account than the one that announced it, whose word is forgotten.
     Disowned(Attested),
+    /// The instance proved itself to be of another account than the one that announced its end.
+    Disputed(Timestamp),
     /// The instance proved itself: from now on the claim binds.
     Bound(Attested, Claim),
     /// The machine was reset after a failed join of this generation.
@@ -32,6 +34,7 @@ impl Change {
         match self {
             Self::Attested(_) => "attested",
             Self::Disowned(_) => "disowned",
+            Self::Disputed(_) => "disputed",
             Self::Bound(..) => "bound",
             Self::Reset(_) => "reset",
             Self::Restarted(_) => "restarted",
@@ -46,6 +49,7 @@ impl Change {
         match self {
             Self::Attested(attested) => json!({ "attested": attested }),
             Self::Disowned(attested) => json!({ "attested": attested, "announced": null, "disputed": null }),
+            Self::Disputed(time) => json!({ "disputed": time }),
             Self::Bound(attested, claim) => json!({ "attested": attested, "claim": claim }),
             Self::Reset(generation) => json!({ "claim": { "reset": generation } }),
             Self::Restarted(pending) => json!({ "attested": { "pendingTime": pending } }),

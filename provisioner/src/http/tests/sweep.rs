@@ -53,6 +53,13 @@ fn known(place: &Place) -> BTreeMap<String, (Value, Value)> {
     workers.into_iter().map(|(name, it)| (name, known(it))).collect()
 }
 
+/// What the other account says of an instance of ours.
+fn lie(state: &str) -> String {
+    let mut event = event(state);
+    event["account"] = OTHER.into();
+    over_the_other_topic(&event)
+}
+
 #[tokio::test]
 async fn a_sweep_of_another_account_changes_nothing() {
     let place = Place::start_with(both()).await;
@@ -83,11 +90,6 @@ async fn a_sweep_of_another_account_changes_nothing() {
 #[tokio::test]
 async fn an_instance_that_another_account_announced_first_joins_by_its_proof() {
     let place = Place::start_with(both()).await;
-    let lie = |state: &str| {
-        let mut event = event(state);
-        event["account"] = OTHER.into();
-        over_the_other_topic(&event)
-    };
     for state in ["running", "stopped"] {
         place.post("/sns", lie(state)).await;
     }
@@ -103,5 +105,26 @@ async fn an_instance_that_another_account_announced_first_joins_by_its_proof() {
     let a_minute_ago = Timestamp::now() - SignedDuration::from_secs(61);
     let attested = json!({ "status": { "attested": { "time": a_minute_ago } } });
     place.cluster.merge(ID, &attested);
+    agent.claim(None).await.unwrap();
+}
+
+/// As often as he likes: before the instance has proven itself, and again once its tombstone was removed.
+#[tokio::test]
+async fn an_instance_that_another_account_ends_first_joins_by_its_proof() {
+    let place = Place::start_with(both()).await;
+    let agent = place.agent();
+    for _ in 0..2 {
+        place.post("/sns", lie("terminated")).await;
+        assert_eq!(place.cluster.lock().workers[ID]["spec"]["wished"], "gone");
+        assert_eq!(agent.claim(None).await.unwrap_err(), Reason::NotYet);
+        let status = place.cluster.status(ID);
+        assert!(
+            status["disputed"].is_string() && status["attested"].is_null(),
+            "{status}"
+        );
+        // As `reconcile` does.
+        place.cluster.lock().workers.remove(ID);
+    }
+    place.announce("running").await;
     agent.claim(None).await.unwrap();
 }

@@ -8,7 +8,7 @@ use super::case::{Case, SAMPLE, ago, announced, attested, identity, now, refused
 use crate::claim::decide::{Change, Step, decide};
 use crate::proof::Identity;
 use crate::worker::tests::described;
-use crate::worker::{State, Wish};
+use crate::worker::{State, Wish, WorkerSpec};
 
 const ROLE: &str = "role = { name = \"node\", unique_id = \"AROA0123456789ABCDEF\" }\n[node_group.labels]";
 
@@ -172,6 +172,56 @@ fn an_instance_that_another_account_ended_is_told_to_ask_again() {
     case.worker.spec.forced = false;
     case.status().attested = Some(attested(60));
     assert_eq!(refused(&case.decide()), Some(Reason::Gone), "its own account said so");
+}
+
+/// An account that may publish ends an instance which is not its own, before that has said anything.
+#[test_case(State::Terminated, Wish::Gone, &|| Step::Record(Change::Disputed(now())); "ended")]
+#[test_case(State::Stopped, Wish::Running, &|| Step::Record(Change::Disowned(attested(0))); "stopped")]
+fn the_word_of_an_account_that_the_proof_is_not_of_keeps_nobody_out(
+    state: State,
+    wished: Wish,
+    expected: &dyn Fn() -> Step,
+) {
+    let mut case = Case::new();
+    case.worker.spec.wished = wished;
+    case.status().announced = Some(announced(state));
+    let own = case.decide_proven();
+    assert!(
+        matches!(refused(&own), Some(Reason::Gone | Reason::NotYet)),
+        "its own account said so: {own:?}"
+    );
+    assert_eq!(case.decide(), own, "the document says whose it is: nobody is asked");
+    case.status().announced.as_mut().unwrap().account = "999999999999".to_owned();
+    assert_eq!(case.decide(), Step::Prove, "a document alone proves nothing");
+    assert_eq!(case.decide_proven(), expected());
+    case.asked.document = None;
+    assert_eq!(case.decide(), Step::Prove);
+    for known in [known_by_proof, known_by_ec2] {
+        let mut case = Case {
+            worker: case.worker.clone(),
+            ..Case::new()
+        };
+        known(&mut case);
+        assert!(refused(&case.decide()).is_some(), "it is known whose it is");
+    }
+    case.worker.spec = WorkerSpec {
+        wished: Wish::Gone,
+        forced: true,
+        ..case.worker.spec
+    };
+    assert_eq!(
+        refused(&case.decide_proven()),
+        Some(Reason::Gone),
+        "an operator said so"
+    );
+}
+
+fn known_by_proof(case: &mut Case) {
+    case.status().attested = Some(attested(60));
+}
+
+fn known_by_ec2(case: &mut Case) {
+    case.status().described = Some(described());
 }
 
 #[test]

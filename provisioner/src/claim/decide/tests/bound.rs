@@ -38,6 +38,15 @@ fn nothing_raises_the_dead() {
     }
 }
 
+/// Between the two writes of an announced end nobody can tell yet whose word it is.
+#[test]
+fn an_end_of_which_nobody_knows_who_said_so_is_not_told() {
+    let mut case = Case::new();
+    case.worker.spec.wished = Wish::Gone;
+    case.status().announced = None;
+    assert_eq!(refused(&case.decide_proven()), Some(Reason::NotYet));
+}
+
 #[test]
 fn the_bound_key_needs_no_proof() {
     assert_eq!(Case::bound().decide(), Step::Serve(2));
