@@ -29,7 +29,7 @@ pub(super) fn observe(
     let join = ObjectRef::new(name).within(&worker.namespace().unwrap_or_default());
     Observed {
         keys: keys(stores, config, worker, &nodes, name),
-        unsettled: config.aws.is_some() && !resynced.is_done() && !agree(stores),
+        unsettled: config.aws.is_some() && !resynced.settles(!agree(stores)),
         join: stores.joins.get(&join).and_then(|it| Join::of(&it)),
         node: stores.nodes.get(&ObjectRef::new(name)).map(|it| Node::clone(&it)),
         pulse: None,

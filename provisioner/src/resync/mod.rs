@@ -6,20 +6,22 @@
 mod apply;
 mod decide;
 mod render;
+mod settling;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use jiff::Timestamp;
 use kube::runtime::reflector::Store;
 use kube::{Api, Client};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 use tracing::{error, info, warn};
 
 use self::decide::{Missed, Subject, Verdict};
+use self::settling::Settling;
 use crate::config::{Config, Live};
 use crate::worker::{Described, Worker};
 use crate::{ec2, fetch};
@@ -36,19 +38,23 @@ pub struct Done(Arc<Outcome>);
 
 #[derive(Debug, Default)]
 struct Outcome {
-    done: AtomicBool,
+    settling: Mutex<Settling>,
     complains: AtomicBool,
 }
 
 impl Done {
-    /// Whether EC2 has been asked about all instances since the program started.
-    pub fn is_done(&self) -> bool {
-        self.0.done.load(Ordering::Relaxed)
+    /// Notes whether the labels of keys and the Workers contradict each other; whether EC2 has told who is right since they did.
+    pub fn settles(&self, contradict: bool) -> bool {
+        self.settling().see(contradict, Instant::now())
     }
 
     /// Whether the last time was in vain, or something must be looked at.
     pub fn complains(&self) -> bool {
         self.0.complains.load(Ordering::Relaxed)
+    }
+
+    fn settling(&self) -> MutexGuard<'_, Settling> {
+        self.0.settling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -105,27 +111,30 @@ impl Resync {
             }
             let config = self.config.get();
             if let Some(aws) = &config.aws {
-                let whole = self.last.is_none_or(|it| it.elapsed() >= aws.resync);
+                let began = Instant::now();
+                let is_due = self.last.is_none_or(|it| it.elapsed() >= aws.resync);
+                let whole = is_due || self.done.settling().asks(began);
                 let outcome = self.pass(&config, whole).await;
-                self.conclude(whole, outcome);
+                self.conclude(whole.then_some(began), outcome);
             }
             sleep(EVERY).await;
         }
     }
 
-    fn conclude(&mut self, whole: bool, outcome: anyhow::Result<Option<String>>) {
+    /// `whole` is when a pass began that asked about all instances.
+    fn conclude(&mut self, whole: Option<Instant>, outcome: anyhow::Result<Option<String>>) {
         let complaint = match outcome {
             Ok(alarm) => {
-                if whole {
+                if let Some(began) = whole {
                     self.last = Some(Instant::now());
-                    self.done.0.done.store(true, Ordering::Relaxed);
+                    self.done.settling().asked(began);
                 }
                 alarm
             }
             Err(error) => Some(format!("{error:#}")),
         };
         // One that only asks about a few does not know what the whole complains of.
-        if !whole && complaint.is_none() {
+        if whole.is_none() && complaint.is_none() {
             return;
         }
         match &complaint {
