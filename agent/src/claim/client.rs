@@ -19,7 +19,7 @@ use crate::{clock, facts};
 /// Why a call did not bring what was asked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    #[error("no connection to `{host}`")]
+    #[error("no connection to the provisioner `{host}`")]
     Unreachable {
         host: String,
         #[source]

@@ -20,7 +20,7 @@ pub(crate) async fn case(stage: &mut Stage) -> anyhow::Result<()> {
         let console = node.machine.console_tail(200);
         Ok(console
             .lines()
-            .find(|it| it.contains("provisioner") && it.contains("refused"))
+            .find(|it| it.contains("no connection to the provisioner"))
             .map(str::to_owned))
     });
     let missed = missed.await;
