@@ -12,7 +12,7 @@ use tracing::{info, warn};
 use crate::claim::Claims;
 use crate::claim::cluster::Cluster;
 use crate::config::Live;
-use crate::http::{self, Shared, server};
+use crate::http::{self, Pace, Shared, server};
 use crate::metrics::Metrics;
 use crate::proof::sts::Sts;
 use crate::sns::Verifier;
@@ -106,5 +106,6 @@ fn shared(key: PrivateKey, store: Store, view: View, config: Live, metrics: Metr
         claims,
         sns,
         metrics,
+        pace: Pace::default(),
     })
 }

@@ -1,5 +1,7 @@
 //! `POST /v1/workers/{id}/progress`: what happened on the node, for those who cannot log in to it any more. Advice only.
 
+mod secrets;
+
 use serde::{Deserialize, Serialize};
 
 /// The most steps that a report may hold.
@@ -58,7 +60,8 @@ pub struct Step {
 }
 
 impl Progress {
-    /// The report within the protocol's bounds: too much is cut, control characters become spaces.
+    /// The report within the protocol's bounds: too much is cut, control characters become spaces, and what looks like a
+    /// secret is hidden.
     #[must_use]
     pub fn bounded(mut self) -> Self {
         self.steps.truncate(MAX_STEPS);
@@ -79,6 +82,8 @@ impl Progress {
 }
 
 fn bound(text: &mut String) {
+    // Before the cut, which could leave half of one.
+    *text = secrets::hide(text);
     let mut end = text.len().min(MAX_TEXT);
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -100,7 +105,7 @@ mod tests {
             started_ms: 0,
             elapsed_ms: None,
             attempts: 1,
-            error: Some("ü".repeat(MAX_TEXT)),
+            error: Some(format!("{} abcdef.0123456789abcdef", "ü".repeat(MAX_TEXT / 2 - 12))),
         };
         let report = Progress {
             outcome: Outcome::Failed,
@@ -111,7 +116,8 @@ mod tests {
         .bounded();
         assert_eq!(report.steps.len(), MAX_STEPS);
         assert_eq!(report.steps[0].name, " [31mjoin");
-        assert!(report.steps[0].error.as_ref().unwrap().len() <= MAX_TEXT);
+        let error = report.steps[0].error.as_ref().unwrap();
+        assert!(error.len() <= MAX_TEXT && error.ends_with("abcdef.[secret]"), "{error}");
         assert_eq!(report.error.as_deref(), Some("a b"));
         assert_eq!(
             (report.log.len(), report.log[0].as_str()),

@@ -42,7 +42,7 @@ impl Claims {
         let (key, token) = match found {
             Some(Material::There { key, token }) => (key, token),
             Some(Material::Refused(reason, text)) => return Err((reason, text).into()),
-            None => return Err(why_not(self.view.worker(id).as_deref()).into()),
+            None => return Err(why_not(self.view.worker(id).as_deref())),
         };
         Ok(ClaimAnswer {
             generation,

@@ -23,6 +23,7 @@ use dynk8s_api::{InstanceId, PrivateKey};
 use tracing::{Instrument as _, info_span};
 
 use self::problem::Refusal;
+pub use self::progress::Pace;
 use crate::claim::Claims;
 use crate::metrics::Metrics;
 use crate::sns::Verifier;
@@ -37,6 +38,7 @@ pub struct Shared {
     pub claims: Claims,
     pub sns: Verifier,
     pub metrics: Metrics,
+    pub pace: Pace,
 }
 
 /// What faces the internet.

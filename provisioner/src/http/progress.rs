@@ -1,6 +1,9 @@
 //! `POST /v1/workers/{id}/progress`: advice from the node; nothing is decided by it.
 
+mod pace;
+
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
@@ -8,17 +11,21 @@ use axum::response::{IntoResponse, Response};
 use dynk8s_api::envelope::Call;
 use dynk8s_api::problem::Reason;
 use dynk8s_api::progress::Progress;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 use tracing::{info, warn};
 
+pub use self::pace::Pace;
 use super::problem::Refusal;
 use super::{Shared, body};
 use crate::store::Error;
 use crate::worker::Journey;
 
-/// Reports that follow one another sooner than this tell nothing that the next one would not.
-const PAUSE: SignedDuration = SignedDuration::from_secs(1);
+/// How long a report waits for the first list of Workers, after a start.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+const UNAVAILABLE: &str = "the cluster's API server could not be asked";
 
 pub(super) async fn post(State(shared): State<Arc<Shared>>, Path(id): Path<String>, request: Request) -> Response {
     match record(&shared, &id, request).await {
@@ -34,31 +41,25 @@ async fn record(shared: &Shared, id: &str, request: Request) -> Result<(), Refus
     let instance = body::instance(id)?;
     let body = body::read(request).await?;
     let (sealed, report): (_, Progress) = body::open(&body, Call::Progress, &shared.key, &instance)?;
-    let store = &shared.claims.store;
-    let worker = store.worker(&instance).await.map_err(unavailable)?;
-    let status = worker.and_then(|it| it.status).unwrap_or_default();
-    let claim = status
-        .claim
-        .ok_or_else(|| Refusal::new(Reason::NotProven, "the instance has not claimed anything"))?;
-    if claim.key != sealed.sender.to_string() {
-        return Err(Refusal::new(
-            Reason::AnotherKey,
-            "the instance was claimed with another key",
-        ));
+    let claims = &shared.claims;
+    timeout(PATIENCE, claims.view.synced())
+        .await
+        .map_err(|_| Refusal::new(Reason::Unavailable, UNAVAILABLE))?;
+    // Anybody can seal an envelope: what he sends costs the API server nothing, and he learns of no instance whether it
+    // is one of ours.
+    let worker = claims.view.worker(&instance);
+    let claim = worker.as_ref().and_then(|it| it.status.as_ref()?.claim.as_ref());
+    if claim.is_none_or(|it| it.key != sealed.sender.to_string()) {
+        let text = "the report is not sealed with the key that the instance was claimed with";
+        return Err(Refusal::new(Reason::NotProven, text));
     }
-    let journey = Journey::of(report, Timestamp::now());
-    if !is_news(status.journey.as_ref(), &journey) {
+    if !shared.pace.allows(&instance, report.outcome).await {
         return Ok(());
     }
+    let journey = Journey::of(report, Timestamp::now());
     info!(%instance, outcome = journey.outcome, error = journey.error, "progress reported");
-    store
-        .report(&instance, json!({ "journey": patch(&journey) }))
-        .await
-        .map_err(unavailable)
-}
-
-fn is_news(before: Option<&Journey>, now: &Journey) -> bool {
-    before.is_none_or(|it| it.outcome != now.outcome || now.time.duration_since(it.time) >= PAUSE)
+    let status = json!({ "journey": patch(&journey) });
+    claims.store.report(&instance, status).await.map_err(unavailable)
 }
 
 /// The report as a merge patch that leaves nothing of the one before.
@@ -75,45 +76,31 @@ fn unavailable(error: Error) -> Refusal {
         error = format!("{:#}", anyhow::Error::new(error)),
         "failed to record progress"
     );
-    Refusal::new(Reason::Unavailable, "the cluster's API server could not be asked")
+    Refusal::new(Reason::Unavailable, UNAVAILABLE)
 }
 
 #[cfg(test)]
 mod tests {
     use dynk8s_api::progress::{Outcome, Progress};
-    use jiff::{SignedDuration, Timestamp};
+    use jiff::Timestamp;
     use serde_json::json;
-    use test_case::test_case;
 
-    use super::{is_news, patch};
+    use super::patch;
     use crate::worker::Journey;
 
-    fn journey(outcome: Outcome, error: Option<&str>, milliseconds: i64) -> Journey {
+    fn journey(outcome: Outcome, error: Option<&str>) -> Journey {
         let report = Progress {
             outcome,
             steps: Vec::new(),
             error: error.map(str::to_owned),
             log: Vec::new(),
         };
-        Journey::of(
-            report,
-            Timestamp::UNIX_EPOCH + SignedDuration::from_millis(milliseconds),
-        )
-    }
-
-    #[test_case(Outcome::Running, 0, Outcome::Running, 999, false; "too soon")]
-    #[test_case(Outcome::Running, 0, Outcome::Running, 1000, true; "a second later")]
-    #[test_case(Outcome::Running, 0, Outcome::Failed, 1, true; "the end is always news")]
-    fn not_every_report_is_written(before: Outcome, then: i64, after: Outcome, now: i64, news: bool) {
-        assert_eq!(
-            is_news(Some(&journey(before, None, then)), &journey(after, None, now)),
-            news
-        );
+        Journey::of(report, Timestamp::UNIX_EPOCH)
     }
 
     #[test]
     fn a_report_replaces_the_one_before() {
-        assert_eq!(patch(&journey(Outcome::Running, None, 0))["error"], json!(null));
-        assert_eq!(patch(&journey(Outcome::Failed, Some("why"), 0))["error"], json!("why"));
+        assert_eq!(patch(&journey(Outcome::Running, None))["error"], json!(null));
+        assert_eq!(patch(&journey(Outcome::Failed, Some("why")))["error"], json!("why"));
     }
 }

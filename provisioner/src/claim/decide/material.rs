@@ -4,6 +4,7 @@ use dynk8s_api::problem::Reason;
 use jiff::Timestamp;
 
 use super::Asked;
+use crate::refusal::Refusal;
 use crate::worker::{Wish, Worker};
 
 /// What there is for a claim.
@@ -42,16 +43,16 @@ pub fn material(worker: Option<&Worker>, asked: &Asked, generation: u32, now: Ti
     })
 }
 
-/// What an agent is told when its time is up.
-pub fn why_not(worker: Option<&Worker>) -> (Reason, String) {
+/// What an agent is told when its time is up. How many keys there are is not its business.
+pub fn why_not(worker: Option<&Worker>) -> Refusal {
     let conditions = worker
         .and_then(|it| it.status.as_ref())
         .map_or(&[][..], |it| &it.conditions);
     let assigned = conditions.iter().find(|it| it.type_ == "KeyAssigned");
     match assigned {
         Some(condition) if condition.reason == "PoolEmpty" && condition.status != "True" => {
-            (Reason::PoolEmpty, condition.message.clone())
+            Refusal::new(Reason::PoolEmpty, "every WireGuard key is taken").because(&condition.message)
         }
-        _ => (Reason::NotYet, "what the node needs is being prepared".to_owned()),
+        _ => Refusal::new(Reason::NotYet, "what the node needs is being prepared"),
     }
 }

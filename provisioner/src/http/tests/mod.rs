@@ -7,6 +7,7 @@ mod hostile;
 mod memory;
 mod messages;
 mod place;
+mod progress;
 mod proofs;
 mod sweep;
 mod watching;
@@ -212,22 +213,6 @@ async fn too_long_a_body_is_refused(path: &str, limit: usize) {
     assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
     let (status, _) = place.post(path, "x".repeat(limit)).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
-}
-
-#[tokio::test]
-async fn progress_is_taken_from_the_bound_key_only() {
-    let place = Place::start().await;
-    place.announce("running").await;
-    let agent = place.agent();
-    assert_eq!(
-        agent.report("running").await,
-        StatusCode::FORBIDDEN,
-        "nothing is bound yet"
-    );
-    agent.claim(None).await.unwrap();
-    assert_eq!(agent.report("running").await, StatusCode::NO_CONTENT);
-    assert_eq!(place.agent().report("failed").await, StatusCode::CONFLICT);
-    assert_eq!(place.cluster.status(ID)["journey"]["outcome"], "running");
 }
 
 #[tokio::test]

@@ -9,9 +9,9 @@ use dynk8s_api::binding::binding;
 use dynk8s_api::claim::{ClaimAnswer, ClaimRequest, StsProof};
 use dynk8s_api::envelope::{self, Call, Sealed};
 use dynk8s_api::problem::{Problem, Reason};
-use dynk8s_api::progress::{Outcome, Progress};
 use dynk8s_api::{PrivateKey, PublicKey, Secret};
 use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::aws::{FakeAws, ID, notification};
@@ -19,7 +19,7 @@ use super::cluster::FakeCluster;
 use crate::claim::Claims;
 use crate::claim::cluster::Cluster;
 use crate::config::Config;
-use crate::http::{Shared, router, server};
+use crate::http::{Pace, Shared, router, server};
 use crate::metrics::Metrics;
 use crate::proof::fixture::{self, Made};
 use crate::proof::sts::Sts;
@@ -79,6 +79,7 @@ impl Place {
             claims,
             sns,
             metrics: metrics.clone(),
+            pace: Pace::default(),
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -112,6 +113,13 @@ impl Place {
     pub(super) fn counted(&self, outcome: &str, times: usize) -> bool {
         let line = format!("dynk8s_sns_messages_total{{outcome=\"{outcome}\"}} {times}");
         self.metrics.text().lines().any(|it| it == line)
+    }
+
+    /// How often the API server was asked for anything.
+    pub(super) fn requests_to_the_api_server(&self) -> u64 {
+        let text = self.metrics.text();
+        let counts = text.lines().filter(|it| it.starts_with("dynk8s_api_requests_total{"));
+        counts.filter_map(|it| it.rsplit_once(' ')?.1.parse::<u64>().ok()).sum()
     }
 
     pub(super) fn questions_to_sts(&self) -> usize {
@@ -213,18 +221,13 @@ impl Agent {
     }
 
     pub(super) async fn report(&self, outcome: &str) -> StatusCode {
-        let report = Progress {
-            outcome: if outcome == "failed" {
-                Outcome::Failed
-            } else {
-                Outcome::Running
-            },
-            steps: Vec::new(),
-            error: None,
-            log: Vec::new(),
-        };
+        self.report_error(outcome, None).await.0
+    }
+
+    pub(super) async fn report_error(&self, outcome: &str, error: Option<&str>) -> (StatusCode, String) {
+        let report = json!({ "outcome": outcome, "steps": [], "error": error });
         let (_, body) = self.seal(Call::Progress, &serde_json::to_vec(&report).unwrap());
-        post(format!("{}/v1/workers/{ID}/progress", self.base), body).await.0
+        post(format!("{}/v1/workers/{ID}/progress", self.base), body).await
     }
 
     fn seal(&self, call: Call, message: &[u8]) -> (Sealed, String) {

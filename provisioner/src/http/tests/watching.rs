@@ -23,7 +23,7 @@ async fn live(place: &Place) {
     let mut junk = place.agent();
     junk.signature = "b".repeat(64);
     assert_eq!(junk.claim(None).await.unwrap_err(), Reason::NotProven);
-    assert_eq!(junk.report("failed").await, StatusCode::CONFLICT);
+    assert_eq!(junk.report("failed").await, StatusCode::FORBIDDEN);
     place.cluster.lock().down = true;
     assert_eq!(agent.claim(None).await.unwrap_err(), Reason::Unavailable);
     assert_eq!(place.announce("stopping").await, StatusCode::SERVICE_UNAVAILABLE);
