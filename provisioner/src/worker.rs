@@ -144,7 +144,7 @@ pub enum Phase {
     Ready,
     /// Its Node was Ready once and is not now.
     NotReady,
-    /// AWS says that it is stopping or stopped; everything is kept, nothing is handed out.
+    /// AWS says that it is stopping or stopped; all but its token is kept, nothing is handed out.
     Stopped,
     /// Two claims contradict each other.
     Failed,

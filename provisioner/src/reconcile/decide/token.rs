@@ -49,13 +49,11 @@ impl Join {
     }
 }
 
-/// Makes sure that a claimed instance with a key has a valid token of its generation.
+/// Makes sure that a claimed instance with a key has a valid token of its generation, and nobody else one.
 pub(super) fn issue(draft: &mut Draft<'_>, key: Option<&Key>) {
-    if draft.findings.joined.is_some() || draft.failed() {
+    let asked = asked(draft).filter(|_| key.is_some() && draft.hands_out() && draft.findings.joined.is_none());
+    let Some(asked) = asked else {
         return withdraw(draft);
-    }
-    let (Some(asked), Some(_), true) = (asked(draft), key, draft.hands_out()) else {
-        return;
     };
     let generation = generation(draft.findings.generation, draft.status.claim.as_ref());
     let now = draft.case.now;

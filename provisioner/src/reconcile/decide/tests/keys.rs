@@ -27,7 +27,7 @@ fn an_announced_instance_gets_a_key_and_no_token() {
 #[test_case(State::Stopping)]
 #[test_case(State::Stopped)]
 #[test_case(State::ShuttingDown)]
-fn an_instance_that_ends_keeps_all_and_gets_nothing(state: State) {
+fn an_instance_that_ends_keeps_its_key_and_gets_nothing(state: State) {
     let mut world = joining(2);
     world.announce(ONE, state);
     world.now += Duration::from_secs(721);
@@ -35,7 +35,7 @@ fn an_instance_that_ends_keeps_all_and_gets_nothing(state: State) {
     assert!(is_labelled(&world, 1, ONE));
     assert_eq!(
         (status(&world, ONE).phase, world.tokens.len()),
-        (Some(Phase::Stopped), 1)
+        (Some(Phase::Stopped), 0)
     );
     world.announce(TWO, state);
     settle(&mut world, TWO);

@@ -45,6 +45,14 @@ impl World {
         *field = ByteString(text.into_bytes());
     }
 
+    /// An operator's hand slips, and the key is another instance's.
+    pub(super) fn give(&mut self, number: u8, instance: &str) {
+        let version = self.next_version();
+        let metadata = &mut self.keys.get_mut(&key_name(number)).unwrap().metadata;
+        metadata.resource_version = Some(version);
+        metadata.labels = Some([(INSTANCE_LABEL.to_owned(), instance.to_owned())].into());
+    }
+
     /// What `serve` writes.
     pub(super) fn record(&mut self, instance: &str, change: impl FnOnce(&mut WorkerStatus)) {
         if !self.workers.contains_key(instance) {

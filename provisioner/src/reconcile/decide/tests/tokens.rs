@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::fixture::{ONE, is_labelled, joining, plan, reason, settle, status, world};
+use test_case::test_case;
+
+use super::fixture::{ONE, TWO, is_labelled, joining, plan, reason, settle, status, world};
 use super::scene::{address, key_name};
 use super::world::{World, config};
 use crate::config::{Config, TokenMode};
@@ -93,6 +95,31 @@ fn a_token_is_written_down_as_taken_back_before_its_secret_goes() {
         panic!("{actions:?}");
     };
     assert_eq!(saved.withdrawn[0].id, "abcdef");
+}
+
+fn proves(world: &mut World, account: &str) {
+    world.record(ONE, |it| account.clone_into(&mut it.attested.as_mut().unwrap().account));
+}
+
+/// Whatever the reason is, it gets another one when the reason has gone.
+#[test_case(|world| world.announce(ONE, State::Stopping), |world| world.announce(ONE, State::Running); "it stops")]
+#[test_case(|world| world.give(1, TWO), |world| world.add_key(1); "its key is another's")]
+#[test_case(|world| proves(world, "999999999999"), |world| proves(world, "123456789012"); "it is of no node group")]
+fn a_token_does_not_outlive_what_it_was_given_for(ends: fn(&mut World), begins: fn(&mut World)) {
+    let mut world = joining(1);
+    world.now += Duration::from_secs(5);
+    ends(&mut world);
+    settle(&mut world, ONE);
+    assert_eq!(
+        (status(&world, ONE).token.clone(), world.tokens.len(), world.joins.len()),
+        (None, 0, 0)
+    );
+    assert_eq!(reason(&world, ONE, "TokenIssued"), "Revoked");
+    world.now += Duration::from_mins(3);
+    begins(&mut world);
+    settle(&mut world, ONE);
+    assert_eq!((world.tokens.len(), world.joins.len()), (1, 1));
+    assert_eq!(reason(&world, ONE, "TokenIssued"), "Issued");
 }
 
 #[test]
