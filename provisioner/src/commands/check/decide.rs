@@ -108,6 +108,7 @@ pub(crate) fn evaluate(facts: &Facts) -> Vec<Finding> {
         findings.extend(config.iter().flat_map(|it| pool::sizes(pool, it, facts)));
     }
     if let Ok(config) = config {
+        findings.extend(cluster::cooldown(&config.times));
         findings.extend(aws::topics(config, facts.aws.as_ref()));
         findings.extend(tags::groups(config, facts.aws.as_ref()));
     }

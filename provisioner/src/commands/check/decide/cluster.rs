@@ -1,10 +1,13 @@
 //! Objects of the cluster: the definition of Workers, policies, approvals, and the configuration.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::likeness::differences;
 use super::{Finding, listed};
 use crate::commands::check::facts::Seen;
+use crate::config::Times;
 use crate::names::TOKEN_GROUP;
 
 pub(crate) fn definition(ours: &Value, theirs: &Seen<Option<Value>>) -> Finding {
@@ -85,6 +88,24 @@ pub(crate) fn automatic_approval(reason: &Seen<Option<String>>) -> Finding {
             ),
         ),
     }
+}
+
+/// A session of WireGuard's lives so long, and whoever has its keys still speaks in the name of the address.
+const SESSION: Duration = Duration::from_mins(3);
+
+/// Tests want a key back sooner than anybody should; so it is no fault of the configuration.
+pub(crate) fn cooldown(times: &Times) -> Option<Finding> {
+    let cooldown = times.key_cooldown;
+    (cooldown <= SESSION).then(|| {
+        Finding::warning(
+            "cool-down",
+            format!(
+                "a key rests for {cooldown:?}, and a session of WireGuard lives {SESSION:?}: the next instance could get a \
+                 key that the gateway still takes the one before for"
+            ),
+            "set `times.key_cooldown_seconds` to more than 180; 240 is the default",
+        )
+    })
 }
 
 pub(crate) fn config(fault: Option<&String>) -> Finding {

@@ -1,5 +1,7 @@
 //! Each check, green and red.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use test_case::test_case;
 
@@ -78,6 +80,16 @@ fn a_binding_is_the_one_we_ship(theirs: Value, expected: Outcome) {
         |it: &&Value| it["kind"] == "ValidatingAdmissionPolicyBinding" && it["metadata"]["name"] == "dynk8s-nodes";
     let ours = shipped.policies().find(is_it).unwrap();
     assert_eq!(cluster::policy(ours, &Ok(Some(theirs))).outcome, expected);
+}
+
+#[test_case(0, true; "none")]
+#[test_case(180, true; "as long as a session")]
+#[test_case(181, false; "longer")]
+fn a_key_rests_longer_than_a_session_lives(seconds: u64, warned: bool) {
+    let mut config = config("https://api.onprem.example:6443");
+    config.times.key_cooldown = Duration::from_secs(seconds);
+    let outcome = cluster::cooldown(&config.times).map(|it| it.outcome);
+    assert_eq!(outcome, warned.then_some(Outcome::Warning));
 }
 
 #[test_case(&Ok(None), Outcome::Ok; "nobody approves")]
