@@ -24,6 +24,9 @@ use crate::metrics::Metrics;
 
 const MAX_ANSWER: usize = 16 * 1024;
 
+/// What STS is asked for, and what it answers.
+const ACCEPTED: &str = "text/xml";
+
 /// Why an instance is not proven.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
@@ -82,7 +85,11 @@ impl Sts {
             }
             status => return Err(Refusal::Unavailable(anyhow!("STS answers {status}"))),
         }
-        let caller = answer::read(&answer.body)
+        // Something that answers XML in a JSON string is not STS's own voice.
+        let is_xml = answer.media_type == ACCEPTED;
+        let caller = is_xml
+            .then(|| answer::read(&answer.body))
+            .flatten()
             .ok_or_else(|| Refusal::Unavailable(anyhow!("STS answers something else than a caller's identity")))?;
         identify(&caller, instance, &proof.region, roles).ok_or(Refusal::Another(caller))
     }
@@ -117,7 +124,7 @@ impl Sts {
         Ok(self
             .client
             .post(format!("https://{}/", sts_host(region)))
-            .header(ACCEPT, "text/xml")
+            .header(ACCEPT, ACCEPTED)
             .header(CONTENT_TYPE, STS_CONTENT_TYPE)
             .header("x-amz-date", date)
             .header("x-amz-security-token", sensitive(session_token.expose())?)

@@ -50,6 +50,8 @@ pub(super) struct Answers {
     bindings: Mutex<Vec<(String, String)>>,
     /// Whom STS names: ARN and user id.
     pub(super) caller: Mutex<(String, String)>,
+    /// What STS says that its answer is.
+    pub(super) media_type: Mutex<&'static str>,
     /// Whether STS never answers about a signature that it does not know.
     pub(super) hangs: AtomicBool,
     /// What is answered to everything, in place of the right answer.
@@ -87,6 +89,7 @@ impl FakeAws {
                 format!("arn:aws:sts::123456789012:assumed-role/aws:ec2-instance/{ID}"),
                 format!("123456789012:aws:ec2-instance:{ID}"),
             )),
+            media_type: Mutex::new("text/xml"),
             hangs: AtomicBool::new(false),
             fails_with: Mutex::default(),
         });
@@ -120,6 +123,11 @@ impl FakeAws {
 
     pub(super) fn bindings(&self) -> Vec<(String, String)> {
         self.state.bindings.lock().unwrap().clone()
+    }
+
+    /// Lets STS say that its answer is of this type.
+    pub(super) fn answer_as(&self, media_type: &'static str) {
+        *self.state.media_type.lock().unwrap() = media_type;
     }
 
     /// Lets STS name the session of a role that somebody assumed.
@@ -255,11 +263,11 @@ impl Answers {
             return StatusCode::FORBIDDEN.into_response();
         }
         let (arn, user) = self.caller.lock().unwrap().clone();
-        format!(
+        let body = format!(
             "<GetCallerIdentityResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><GetCallerIdentityResult>\
              <Arn>{arn}</Arn><UserId>{user}</UserId><Account>123456789012</Account>\
              </GetCallerIdentityResult></GetCallerIdentityResponse>"
-        )
-        .into_response()
+        );
+        ([("content-type", *self.media_type.lock().unwrap())], body).into_response()
     }
 }

@@ -223,6 +223,18 @@ async fn what_sts_does_not_say_is_not_held_against_the_instance() {
     assert_eq!(place.agent().claim(None).await.unwrap_err(), Reason::Unavailable);
 }
 
+#[test_case("text/xml;charset=UTF-8", true; "as STS says it")]
+#[test_case("application/json", false; "in another format")]
+#[test_case("text/html", false; "a page of somebody else")]
+#[tokio::test]
+async fn what_sts_says_is_xml_or_nothing(media_type: &'static str, accepted: bool) {
+    let place = Place::start().await;
+    place.announce("running").await;
+    place.aws.answer_as(media_type);
+    let refused = place.agent().claim(None).await.err();
+    assert_eq!(refused, (!accepted).then_some(Reason::Unavailable));
+}
+
 #[test_case("/wireguard/config/i-0123456789abcdef0")]
 #[test_case("/kubeadm/kubeconfig/i-0123456789abcdef0")]
 #[test_case("/wireguard/config/i-0123456789abcdef0/"; "a slash after the wireguard configuration")]
