@@ -54,7 +54,7 @@ impl Looks {
     /// Does what was decided.
     pub(super) fn follow(self: &Arc<Self>, instance: &InstanceId, looking: Looking) {
         match looking {
-            Looking::Needless => drop(self.known().remove(instance)),
+            Looking::Needless => self.forget(instance),
             Looking::Later => {}
             Looking::Now(target) => {
                 if self.begin(instance, &target) {
@@ -62,6 +62,11 @@ impl Looks {
                 }
             }
         }
+    }
+
+    /// A look that is under way is of no interest any more.
+    pub(super) fn forget(&self, instance: &InstanceId) {
+        self.known().remove(instance);
     }
 
     /// Notes that somebody looks, unless somebody does already.
@@ -106,5 +111,27 @@ fn unseen(target: Target) -> Seen {
         times: 0,
         under_way: false,
         last: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use kube::client::ClientBuilder;
+
+    use super::{Looking, Looks, Target};
+
+    #[tokio::test]
+    async fn nothing_is_kept_of_an_instance_that_is_gone() {
+        let (looks, _news) = Looks::new(&ClientBuilder::new(Router::new(), "default").build(), "dynk8s-system");
+        let [one, two] = ["i-00000001", "i-00000002"].map(|it| it.parse().unwrap());
+        let node = serde_json::from_value(serde_json::json!({ "metadata": {} })).unwrap();
+        for instance in [&one, &two] {
+            let target = Target::of(&node, "127.0.0.1".parse().unwrap());
+            looks.follow(instance, Looking::Now(target));
+        }
+        looks.forget(&one);
+        assert!(looks.of(&one).is_none() && looks.of(&two).is_some());
+        assert_eq!(looks.known().len(), 1);
     }
 }

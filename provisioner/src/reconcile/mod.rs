@@ -9,6 +9,7 @@ pub(crate) mod check;
 mod decide;
 mod draw;
 mod events;
+mod failures;
 mod kubelet;
 mod lease;
 mod looks;
@@ -19,7 +20,6 @@ mod strays;
 mod tend;
 mod watch;
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -36,6 +36,7 @@ use self::apply::Failure;
 pub(crate) use self::decide::shown_addresses;
 use self::decide::{Case, Pulses};
 use self::events::Events;
+use self::failures::Failures;
 use self::lease::Candidate;
 use self::looks::Looks;
 use self::tend::Tender;
@@ -50,9 +51,6 @@ use crate::worker::Worker;
 
 /// How many Workers are looked at at the same time.
 const CONCURRENCY: u16 = 8;
-/// After a conflict a newer object is on its way; after other failures patience grows.
-const BACKOFF_FIRST: Duration = Duration::from_millis(50);
-const BACKOFF_LAST: Duration = Duration::from_secs(30);
 const SOONEST: Duration = Duration::from_millis(200);
 
 struct Context {
@@ -69,8 +67,7 @@ struct Context {
     /// When this replica was started.
     began: Instant,
     pulses: Mutex<Pulses>,
-    /// How often in a row a Worker's pass has failed.
-    failures: Mutex<HashMap<String, u32>>,
+    failures: Failures,
 }
 
 /// What reconciling needs.
@@ -131,7 +128,7 @@ async fn act(around: &Surroundings) -> anyhow::Result<()> {
         looks,
         began: Instant::now(),
         pulses: Mutex::default(),
-        failures: Mutex::default(),
+        failures: Failures::default(),
     });
     let listed = async {
         if context.stores.ready().await.is_ok() {
@@ -145,8 +142,9 @@ async fn act(around: &Surroundings) -> anyhow::Result<()> {
         .graceful_shutdown_on(stop.clone().asked())
         .run(reconcile, again_after, Arc::clone(&context))
         .for_each(async |result| match result {
-            // The Worker went before its turn came.
-            Err(controller::Error::ObjectNotFound(_)) | Ok(_) => {}
+            // The Worker went before its turn came, which each one has within the half minute after its last.
+            Err(controller::Error::ObjectNotFound(worker)) => context.forget(&worker.name),
+            Ok(_) => {}
             Err(controller::Error::ReconcilerFailed(error, worker)) => report(&worker.name, &error),
             Err(error) => warn!(error = told(&error), "watching failed"),
         });
@@ -204,19 +202,14 @@ async fn look(worker: Arc<Worker>, context: Arc<Context>) -> Result<controller::
     context.looks.follow(&instance, plan.looking);
     apply::apply(&context, &worker, &instance, plan.actions).await?;
     context.metrics.reconcile_pass("done");
-    context.failures().remove(&name);
+    context.failures.forget(&name);
     Ok(controller::Action::requeue(plan.again.max(SOONEST)))
 }
 
-/// Twice as long after each failure in a row.
 #[expect(clippy::needless_pass_by_value, reason = "the controller calls it so")]
 fn again_after(worker: Arc<Worker>, failure: &Failure, context: Arc<Context>) -> controller::Action {
     context.metrics.reconcile_pass(failure.name());
-    let mut failures = context.failures();
-    let count = failures.entry(worker.name_any()).or_default();
-    let wait = BACKOFF_FIRST.saturating_mul(1 << (*count).min(16)).min(BACKOFF_LAST);
-    *count += 1;
-    controller::Action::requeue(wait)
+    controller::Action::requeue(context.failures.again_after(worker.name_any()))
 }
 
 fn report(worker: &str, failure: &Failure) {
@@ -232,7 +225,12 @@ impl Context {
         self.pulses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn failures(&self) -> std::sync::MutexGuard<'_, HashMap<String, u32>> {
-        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Drops what is known of a Worker that is gone.
+    fn forget(&self, worker: &str) {
+        self.failures.forget(worker);
+        self.pulses().forget(worker);
+        if let Ok(instance) = worker.parse() {
+            self.looks.forget(&instance);
+        }
     }
 }
