@@ -20,9 +20,6 @@ use crate::sns::outcome::Outcome;
 use crate::sns::topic::Topic;
 use crate::sns::{self, event};
 
-/// Set by SNS on deliveries without an envelope. They have no signature either.
-const RAW_DELIVERY: &str = "x-amz-sns-rawdelivery";
-
 pub(super) async fn post(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let (outcome, response) = match answer(&shared, request).await {
         Ok(outcome) => (outcome, StatusCode::OK.into_response()),
@@ -33,9 +30,6 @@ pub(super) async fn post(State(shared): State<Arc<Shared>>, request: Request) ->
 }
 
 async fn answer(shared: &Shared, request: Request) -> Result<Outcome, (Outcome, Refusal)> {
-    if request.headers().contains_key(RAW_DELIVERY) {
-        return Err(refuse(sns::Refusal::Raw));
-    }
     let body = body::read(request).await.map_err(|it| (Outcome::CutOff, it))?;
     receive(shared, &body).await.map_err(refuse)
 }
@@ -67,7 +61,10 @@ async fn receive(shared: &Shared, body: &[u8]) -> Result<Outcome, sns::Refusal> 
 
 async fn notified(shared: &Shared, topic: &Topic, message: &Message, now: Timestamp) -> Result<Outcome, sns::Refusal> {
     let Some(change) = event::read(&message.text, topic)? else {
-        debug!(message = message.id, "an event of another kind");
+        debug!(
+            message = message.id,
+            "an event of another kind, or of a state that is not known"
+        );
         return Ok(Outcome::OtherEvent);
     };
     announce::record(&shared.claims.store, &shared.claims.config.get(), &change, now)

@@ -38,10 +38,18 @@ struct Event {
 #[serde(rename_all = "kebab-case")]
 struct Detail {
     instance_id: InstanceId,
-    state: State,
+    state: Known,
 }
 
-/// Reads an event that came over `topic`; `None` if it tells of something else than a state change.
+/// What EC2 calls a state, of which it may know more one day.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Known {
+    State(State),
+    Other(#[expect(dead_code, reason = "only that it is a text matters")] String),
+}
+
+/// Reads an event that came over `topic`; `None` if it tells of something else than a change to a state that we know.
 pub fn read(text: &str, topic: &Topic) -> Result<Option<StateChange>, Refusal> {
     let head: Head = serde_json::from_str(text).map_err(|error| {
         Refusal::Malformed(format!(
@@ -62,10 +70,13 @@ pub fn read(text: &str, topic: &Topic) -> Result<Option<StateChange>, Refusal> {
         let text = "the event is of another account or region than its topic";
         return Err(Refusal::NotForUs(text.to_owned()));
     }
+    let Known::State(state) = event.detail.state else {
+        return Ok(None);
+    };
     Ok(Some(StateChange {
         instance: event.detail.instance_id,
         announced: Announced {
-            state: event.detail.state,
+            state,
             account: event.account,
             region: event.region,
             time: event.time,
@@ -121,6 +132,13 @@ mod tests {
         assert_eq!(read(&event.to_string(), &topic()).unwrap(), None);
     }
 
+    #[test]
+    fn leaves_a_state_alone_that_it_does_not_know() {
+        let mut event = event();
+        event["detail"]["state"] = "rebooting".into();
+        assert_eq!(read(&event.to_string(), &topic()).unwrap(), None);
+    }
+
     #[test_case("region", "eu-west-1")]
     #[test_case("account", "999999999999")]
     fn refuses_what_its_topic_does_not_speak_for(field: &str, value: &str) {
@@ -134,7 +152,7 @@ mod tests {
     #[test_case("/time", json!(null); "time is null")]
     #[test_case("/detail", json!({}); "no detail")]
     #[test_case("/detail/instance-id", json!("i-../../x"); "a path for an instance")]
-    #[test_case("/detail/state", json!("rebooting"); "an unknown state")]
+    #[test_case("/detail/state", json!(16); "a number for a state")]
     #[test_case("/source", json!(["aws.ec2"]); "a list for a text")]
     fn refuses(pointer: &str, value: Value) {
         let mut event = event();

@@ -85,6 +85,25 @@ async fn raw_delivery_is_refused_with_the_way_out() {
     assert!(place.counted("raw", 2));
 }
 
+/// Headers are not signed.
+#[tokio::test]
+async fn a_header_alone_makes_no_raw_delivery() {
+    let place = Place::start().await;
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let request = client.post(place.url("/sns")).header("x-amz-sns-rawdelivery", "true");
+    let answer = request.body(notification("running").to_string()).send().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::OK);
+    assert!(place.counted("recorded", 1));
+}
+
+#[tokio::test]
+async fn a_state_that_nobody_knows_is_heard_and_counted() {
+    let place = Place::start().await;
+    assert_eq!(place.announce("hibernated").await, StatusCode::OK);
+    assert!(place.counted("other-event", 1));
+    assert_eq!(place.cluster.status(ID), serde_json::Value::Null);
+}
+
 #[tokio::test]
 async fn a_subscription_is_confirmed_at_sns_itself() {
     let place = Place::start().await;
