@@ -165,12 +165,16 @@ impl Tender {
             warn!("{words}");
         }
         self.shortage = shortage;
-        let faulty = entries.iter().filter_map(|it| Some((it.name.clone(), fault(it)?)));
-        let faulty: BTreeMap<String, String> = faulty.collect();
-        for (key, fault) in &faulty {
-            if self.told.get(key) != Some(fault) {
-                warn!(key, "a WireGuard key needs attention: {fault}");
+        let mut faulty = BTreeMap::new();
+        for entry in entries {
+            let Some(fault) = fault(entry) else {
+                continue;
+            };
+            let (key, instance) = (&entry.name, entry.instance.as_deref());
+            if self.told.get(key) != Some(&fault) {
+                warn!(key, instance, "a WireGuard key needs attention: {fault}");
             }
+            faulty.insert(key.clone(), fault);
         }
         self.told = faulty;
     }

@@ -19,20 +19,14 @@ const FIELD_MANAGER: &str = "dynk8s-resync";
 pub(super) async fn describe(api: &Api<Worker>, instance: &str, described: &Described) -> anyhow::Result<()> {
     let patch = Patch::Merge(json!({ "status": { "described": whole(described) } }));
     let parameters = PatchParams::apply(FIELD_MANAGER);
-    settle(
-        instance,
-        timeout(PATIENCE, api.patch_status(instance, &parameters, &patch)).await,
-    )
+    settle(timeout(PATIENCE, api.patch_status(instance, &parameters, &patch)).await)
 }
 
 /// Wishes an instance gone. There is no way back, so this needs no guard.
 pub(super) async fn bury(api: &Api<Worker>, instance: &str) -> anyhow::Result<()> {
     let patch = Patch::Merge(json!({ "spec": { "wished": Wish::Gone } }));
     let parameters = PatchParams::apply(FIELD_MANAGER);
-    settle(
-        instance,
-        timeout(PATIENCE, api.patch(instance, &parameters, &patch)).await,
-    )
+    settle(timeout(PATIENCE, api.patch(instance, &parameters, &patch)).await)
 }
 
 /// As a merge patch that leaves nothing of what was described before.
@@ -45,13 +39,13 @@ fn whole(described: &Described) -> Value {
 }
 
 /// A Worker that is not there any more needs nothing.
-fn settle(instance: &str, done: Result<kube::Result<Worker>, tokio::time::error::Elapsed>) -> anyhow::Result<()> {
+fn settle(done: Result<kube::Result<Worker>, tokio::time::error::Elapsed>) -> anyhow::Result<()> {
     match done {
         Ok(Err(kube::Error::Api(status))) if status.is_not_found() => Ok(()),
         Ok(done) => done
             .map(drop)
             .map_err(Fault)
-            .with_context(|| format!("failed to write what EC2 says of `{instance}`")),
-        Err(_) => anyhow::bail!("failed to write what EC2 says of `{instance}`: the API server does not answer"),
+            .context("failed to write what EC2 says of an instance"),
+        Err(_) => anyhow::bail!("failed to write what EC2 says of an instance: the API server does not answer"),
     }
 }

@@ -172,11 +172,13 @@ impl Resync {
             for fault in render::refused(config, &described) {
                 warn!(%instance, fault, "the node does not get what a tag of its Auto Scaling group says");
             }
-            apply::describe(&self.api, &instance, &described).await?;
+            let written = apply::describe(&self.api, &instance, &described).await;
+            written.inspect_err(|error| unwritten(&instance, error))?;
         }
         for (instance, why) in verdict.gone {
             warn!(%instance, "gone, and SNS did not say so: {why}");
-            apply::bury(&self.api, &instance).await?;
+            let written = apply::bury(&self.api, &instance).await;
+            written.inspect_err(|error| unwritten(&instance, error))?;
         }
         Ok(verdict.alarm)
     }
@@ -219,4 +221,9 @@ impl Resync {
         }
         Ok(found)
     }
+}
+
+/// The pass ends with it, and its complaint names no instance in a field of its own.
+fn unwritten(instance: &str, error: &anyhow::Error) {
+    warn!(%instance, error = format!("{error:#}"), "the rest is asked about again");
 }
