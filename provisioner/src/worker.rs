@@ -118,7 +118,7 @@ pub struct WorkerStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buried: Option<Timestamp>,
     /// `Announced`, `Claimed`, `KeyAssigned`, `TokenIssued`, `CertificateApproved`, `ServingCertificateApproved`, `Joined`,
-    /// `Admitted`, `Rejected`, `Released`, each with a reason and a sentence.
+    /// `Connected`, `Admitted`, `Rejected`, `Released`, each with a reason and a sentence.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 }
@@ -312,6 +312,9 @@ pub struct Journey {
     /// On failure, the last lines of the log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<String>,
+    /// Of a Ready node: what around it does not work; empty if all does that could be looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub impaired: Option<Vec<String>>,
     /// When it was reported.
     pub time: Timestamp,
 }
@@ -353,6 +356,7 @@ impl Journey {
             steps: report.steps.into_iter().map(step).collect(),
             error: report.error,
             log: report.log,
+            impaired: report.impaired,
             time,
         }
     }

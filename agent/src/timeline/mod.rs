@@ -63,6 +63,7 @@ impl Recorder {
                     steps: Vec::new(),
                     error: None,
                     log: Vec::new(),
+                    impaired: None,
                 },
             }),
         };

@@ -76,6 +76,7 @@ mod tests {
                 ],
                 error: Some("failed to claim".to_owned()),
                 log: Vec::new(),
+                impaired: None,
             },
         };
         let expected = "\

@@ -13,6 +13,9 @@ pub const MAX_LINES: usize = 20;
 /// The longest text of a report, in bytes.
 pub const MAX_TEXT: usize = 500;
 
+/// The most findings about a node's surroundings that a report may hold.
+pub const MAX_IMPAIRED: usize = 8;
+
 /// How the journey went so far.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -27,6 +30,10 @@ pub struct Progress {
     /// On failure: the last lines of the log, without secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<String>,
+    /// Of a Ready node: what around it does not work, each with its remedy. Empty if all does that could be looked at; absent if
+    /// nothing could, or not yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub impaired: Option<Vec<String>>,
 }
 
 /// Where a journey stands.
@@ -77,7 +84,19 @@ impl Progress {
         let excess = self.log.len().saturating_sub(MAX_LINES);
         self.log.drain(..excess);
         self.log.iter_mut().for_each(bound);
+        if let Some(impaired) = &mut self.impaired {
+            impaired.truncate(MAX_IMPAIRED);
+            impaired.iter_mut().for_each(bound);
+        }
         self
+    }
+
+    /// Whether the findings are within their bounds, as whoever sends them has made sure.
+    #[must_use]
+    pub fn fits(&self) -> bool {
+        let findings = self.impaired.as_deref().unwrap_or_default();
+        let fits = |it: &String| !it.is_empty() && it.len() <= MAX_TEXT && !it.contains(char::is_control);
+        findings.len() <= MAX_IMPAIRED && findings.iter().all(fits)
     }
 }
 
@@ -96,7 +115,7 @@ fn bound(text: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_LINES, MAX_STEPS, MAX_TEXT, Outcome, Progress, Step};
+    use super::{MAX_IMPAIRED, MAX_LINES, MAX_STEPS, MAX_TEXT, Outcome, Progress, Step};
 
     #[test]
     fn is_cut_to_its_bounds() {
@@ -112,8 +131,12 @@ mod tests {
             steps: vec![step; 100],
             error: Some("a\nb".to_owned()),
             log: (0..100).map(|it| it.to_string()).collect(),
-        }
-        .bounded();
+            impaired: Some(vec!["a\nb".to_owned(); 100]),
+        };
+        assert!(!report.fits());
+        let report = report.bounded();
+        assert!(report.fits());
+        assert_eq!(report.impaired, Some(vec!["a b".to_owned(); MAX_IMPAIRED]));
         assert_eq!(report.steps.len(), MAX_STEPS);
         assert_eq!(report.steps[0].name, " [31mjoin");
         let error = report.steps[0].error.as_ref().unwrap();
@@ -124,5 +147,28 @@ mod tests {
             (MAX_LINES, "80"),
             "the last lines are kept"
         );
+    }
+
+    fn report(json: &str) -> Progress {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn reads_reports_of_agents_before_and_after() {
+        let before = r#"{"outcome":"ready","steps":[]}"#;
+        assert_eq!(report(before).impaired, None);
+        assert_eq!(serde_json::to_string(&report(before)).unwrap(), before);
+        let after = r#"{"outcome":"ready","steps":[],"impaired":[],"unknown":1}"#;
+        assert_eq!(report(after).impaired, Some(Vec::new()));
+    }
+
+    #[test_case::test_case("[]", true; "nothing")]
+    #[test_case::test_case(r#"["cluster DNS"]"#, true; "a finding")]
+    #[test_case::test_case(r#"[""]"#, false; "an empty one")]
+    #[test_case::test_case(r#"["a\nb"]"#, false; "two lines")]
+    #[test_case::test_case(r#"["","","","","","","","",""]"#, false; "too many")]
+    fn is_held_to_the_bounds_of_findings(impaired: &str, fits: bool) {
+        let json = format!(r#"{{"outcome":"ready","steps":[],"impaired":{impaired}}}"#);
+        assert_eq!(report(&json).fits(), fits);
     }
 }

@@ -41,6 +41,12 @@ async fn record(shared: &Shared, id: &str, request: Request) -> Result<(), Refus
     let instance = body::instance(id)?;
     let body = body::read(request).await?;
     let (sealed, report): (_, Progress) = body::open(&body, Call::Progress, &shared.key, &instance)?;
+    if !report.fits() {
+        return Err(Refusal::new(
+            Reason::Malformed,
+            "the findings exceed the protocol's bounds",
+        ));
+    }
     let claims = &shared.claims;
     timeout(PATIENCE, claims.view.synced())
         .await
@@ -64,7 +70,7 @@ async fn record(shared: &Shared, id: &str, request: Request) -> Result<(), Refus
 
 /// The report as a merge patch that leaves nothing of the one before.
 fn patch(journey: &Journey) -> Value {
-    let mut patch = json!({ "error": null, "log": null });
+    let mut patch = json!({ "error": null, "log": null, "impaired": null });
     if let (Value::Object(patch), Ok(Value::Object(journey))) = (&mut patch, serde_json::to_value(journey)) {
         patch.extend(journey);
     }
@@ -94,13 +100,15 @@ mod tests {
             steps: Vec::new(),
             error: error.map(str::to_owned),
             log: Vec::new(),
+            impaired: None,
         };
         Journey::of(report, Timestamp::UNIX_EPOCH)
     }
 
     #[test]
     fn a_report_replaces_the_one_before() {
-        assert_eq!(patch(&journey(Outcome::Running, None))["error"], json!(null));
+        let patched = patch(&journey(Outcome::Running, None));
+        assert_eq!([&patched["error"], &patched["impaired"]], [&json!(null), &json!(null)]);
         assert_eq!(patch(&journey(Outcome::Failed, Some("why")))["error"], json!("why"));
     }
 }

@@ -166,6 +166,7 @@ pub(crate) fn decide(case: Case<'_>) -> Plan {
             let key = key::assign(&mut draft);
             node::look(&mut draft, key.as_ref());
             journey::explain(&mut draft);
+            journey::connect(&mut draft);
             token::issue(&mut draft, key.as_ref());
             certificate::approve(&mut draft, key.as_ref());
             suspect::is_silent(&mut draft, key.as_ref());

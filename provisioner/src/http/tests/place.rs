@@ -225,8 +225,12 @@ impl Agent {
     }
 
     pub(super) async fn report_error(&self, outcome: &str, error: Option<&str>) -> (StatusCode, String) {
-        let report = json!({ "outcome": outcome, "steps": [], "error": error });
-        let (_, body) = self.seal(Call::Progress, &serde_json::to_vec(&report).unwrap());
+        self.report_json(&json!({ "outcome": outcome, "steps": [], "error": error }))
+            .await
+    }
+
+    pub(super) async fn report_json(&self, report: &serde_json::Value) -> (StatusCode, String) {
+        let (_, body) = self.seal(Call::Progress, &serde_json::to_vec(report).unwrap());
         post(format!("{}/v1/workers/{ID}/progress", self.base), body).await
     }
 

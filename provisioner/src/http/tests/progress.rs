@@ -68,3 +68,19 @@ async fn a_secret_in_them_is_hidden_before_it_is_written_or_logged() {
     let log = written.text();
     assert!(log.contains(told) && !log.contains(error), "{log}");
 }
+
+#[tokio::test]
+async fn what_is_found_around_a_node_is_refused_beyond_its_bounds() {
+    let place = Place::start().await;
+    place.announce("running").await;
+    let agent = place.agent();
+    agent.claim(None).await.unwrap();
+    let found = |length: usize| json!({"outcome": "ready", "steps": [], "impaired": ["x".repeat(length)]});
+    assert_eq!(agent.report_json(&found(501)).await.0, StatusCode::BAD_REQUEST);
+    assert_eq!(agent.report_json(&found(500)).await.0, StatusCode::NO_CONTENT);
+    let kept = place.cluster.status(ID)["journey"]["impaired"].clone();
+    assert_eq!(kept, json!(["x".repeat(500)]));
+    // An agent that has begun anew has not looked yet.
+    assert_eq!(agent.report("ready").await, StatusCode::NO_CONTENT);
+    assert!(place.cluster.status(ID)["journey"]["impaired"].is_null());
+}

@@ -8,7 +8,7 @@ use super::elapsed;
 use crate::worker::{Announced, State};
 
 /// Reasons that an operator must hear of.
-const ALARMS: [&str; 20] = [
+const ALARMS: [&str; 21] = [
     "AddressInUse",
     "AnotherKey",
     "Contested",
@@ -17,6 +17,7 @@ const ALARMS: [&str; 20] = [
     "ForeignAddress",
     "ForeignNode",
     "Ignored",
+    "Impaired",
     "JoinFailed",
     "KeyChanged",
     "KeyDoubled",
@@ -148,6 +149,8 @@ mod tests {
     #[test_case("Joined", "False", "NotReady", Weight::Quiet; "one that was never ready")]
     #[test_case("Joined", "False", "JoinFailed", Weight::Warning)]
     #[test_case("Joined", "True", "Ready", Weight::Normal)]
+    #[test_case("Connected", "True", "Sound", Weight::Normal)]
+    #[test_case("Connected", "False", "Impaired", Weight::Warning)]
     #[test_case("Joined", "True", "NotReady", Weight::Warning; "one that was ready before")]
     #[test_case("Joined", "False", "Missing", Weight::Warning)]
     #[test_case("Admitted", "False", "ForeignAddress", Weight::Warning)]
