@@ -18,6 +18,7 @@ pub mod labels;
 pub mod manifests;
 pub mod metrics;
 pub mod names;
+pub mod policies;
 pub mod proof;
 pub mod quantity;
 pub mod readiness;

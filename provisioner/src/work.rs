@@ -8,9 +8,10 @@ use crate::cli::Cluster;
 use crate::config::Live;
 use crate::http::{health, server};
 use crate::metrics::Metrics;
+use crate::names::TOKEN_NAMESPACE;
 use crate::readiness::Readiness;
 use crate::stop::Stop;
-use crate::{api_server, reconcile, serve, telemetry};
+use crate::{api_server, policies, reconcile, serve, telemetry};
 
 /// Which half of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +61,7 @@ pub async fn work(cluster: Cluster, half: Half) -> anyhow::Result<()> {
         stop,
     };
     watch_over(&around).await?;
+    watch_policies(&around, half);
     let serving = async {
         match half {
             Half::Serve | Half::Both => Box::pin(serve::run(&around)).await,
@@ -76,6 +78,17 @@ pub async fn work(cluster: Cluster, half: Half) -> anyhow::Result<()> {
         done = async { tokio::try_join!(serving, reconciling) } => done.map(drop),
         _ = asked_twice => bail!("asked to stop twice; what was begun has not ended"),
     }
+}
+
+/// Each half has an account that policies speak of; who runs both under one has chosen another.
+fn watch_policies(around: &Surroundings, half: Half) {
+    let namespace = match half {
+        Half::Serve => around.namespace.clone(),
+        Half::Reconcile => TOKEN_NAMESPACE.to_owned(),
+        Half::Both => return,
+    };
+    let client = around.client.clone();
+    tokio::spawn(async move { policies::watch(client, &namespace).await });
 }
 
 /// Answers whoever asks how it goes, until the process ends.

@@ -21,7 +21,11 @@ pub enum Command {
 
 const LIST: &str = "Example:\n  dynk8s-provisioner workers list";
 
-const RELEASE: &str = "Example:\n  dynk8s-provisioner workers release i-0123456789abcdef0";
+const RELEASE: &str = "\
+Leave the Worker where it is afterwards: it is a tombstone for a day, so that a late `running` cannot raise the dead.
+
+Example:
+  dynk8s-provisioner workers release i-0123456789abcdef0";
 
 #[derive(Debug, Args)]
 pub struct List {

@@ -2,6 +2,7 @@
 
 mod certificates;
 mod deleted;
+mod elsewhere;
 mod example;
 mod instance;
 mod keys;
@@ -27,7 +28,7 @@ use tokio::runtime::Builder;
 
 use self::stage::Stage;
 
-fn main() -> anyhow::Result<ExitCode> {
+fn set() -> anyhow::Result<Stage> {
     // Before the containment, because building them needs the network.
     let (programs, provisioner, definitions) = containment::enter_prepared(|| {
         let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -40,13 +41,19 @@ fn main() -> anyhow::Result<ExitCode> {
             ))
         })
     })?;
-    let stage = Arc::new(Stage::set(&programs, provisioner, definitions)?);
+    Stage::set(&programs, provisioner, definitions)
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    let stage = Arc::new(set()?);
     let trial = |name: &str, check: fn(&Stage) -> anyhow::Result<()>| {
         let stage = stage.clone();
         Trial::test(name, move || check(&stage).map_err(|error| format!("{error:#}").into()))
     };
     let trials = vec![
         trial("the_policies_are_sound", stage::the_policies_are_sound),
+        trial("policies_hold_anywhere", elsewhere::policies_hold_anywhere),
+        trial("missing_policies_are_told", elsewhere::missing_policies_are_told),
         trial("the_example_is_complete", example::the_example_is_complete),
         trial("the_example_is_accepted", example::the_example_is_accepted),
         trial(
