@@ -59,22 +59,27 @@ impl Simulation {
     }
 
     pub(super) fn check(&self) {
+        let holders: Vec<(&str, &str)> = self
+            .world
+            .keys
+            .keys()
+            .map(|it| (it.as_str(), self.world.holder(it)))
+            .collect();
         for (name, instance) in &self.instances {
             let in_use = instance
                 .died
                 .is_none_or(|it| self.world.now.duration_since(it).as_secs() < SESSION);
             for key in instance.keys.iter().filter(|_| in_use) {
-                let holder = self.world.holder(key);
+                let (_, holder) = holders.iter().find(|it| it.0 == key).unwrap();
                 assert!(
-                    [name, "quarantined"].contains(&holder),
+                    [name, "quarantined"].contains(holder),
                     "{name} uses {key}, which is {holder}'s"
                 );
             }
-            let held = self.world.keys_of(name).len();
+            let held = holders.iter().filter(|it| it.1 == name).count();
             assert!(held <= 1 || instance.disturbed, "{name} has {held} keys");
         }
-        let unknown = self.world.keys_of("unknown");
-        assert!(unknown.is_empty(), "{unknown:?} are lost");
+        assert!(holders.iter().all(|it| it.1 != "unknown"), "lost: {holders:?}");
     }
 
     pub(super) fn check_the_end(&self) {
