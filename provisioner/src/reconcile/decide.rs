@@ -38,7 +38,7 @@ pub(crate) use look::{Looking, Seen, Sight, Target};
 pub(crate) use orphan::{Orphan, orphans};
 pub(crate) use pool::{Documents, Keys, shown_addresses};
 pub(crate) use pulse::{Pulse, Pulses};
-pub(crate) use settled::agree;
+pub(crate) use settled::{Agreement, agreement};
 pub(crate) use status::Findings;
 pub(crate) use stray::stray;
 pub(crate) use suspect::asks_for_lease;

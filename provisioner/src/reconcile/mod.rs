@@ -33,7 +33,7 @@ use tokio::time::{Instant, timeout};
 use tracing::{Instrument as _, debug, info_span, warn};
 
 use self::apply::Failure;
-pub(crate) use self::decide::shown_addresses;
+pub(crate) use self::decide::{Agreement, shown_addresses};
 use self::decide::{Case, Pulses};
 use self::events::Events;
 use self::failures::Failures;

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Api, Client, ResourceExt as _};
 
-use super::decide::{self, Join, Keys, Observed, instance_of};
+use super::decide::{self, Agreement, Join, Keys, Observed, instance_of};
 use super::watch::Stores;
 use crate::config::Config;
 use crate::names::NODE_LEASE_NAMESPACE;
@@ -29,7 +29,7 @@ pub(super) fn observe(
     let join = ObjectRef::new(name).within(&worker.namespace().unwrap_or_default());
     Observed {
         keys: keys(stores, config, worker, &nodes, name),
-        unsettled: config.aws.is_some() && !resynced.settles(!agree(stores)),
+        unsettled: config.aws.is_some() && !resynced.settles(agreement(stores)),
         join: stores.joins.get(&join).and_then(|it| Join::of(&it)),
         node: stores.nodes.get(&ObjectRef::new(name)).map(|it| Node::clone(&it)),
         pulse: None,
@@ -63,9 +63,9 @@ fn keys(stores: &Stores, config: &Config, worker: &Worker, nodes: &[Arc<Node>], 
     )
 }
 
-fn agree(stores: &Stores) -> bool {
+fn agreement(stores: &Stores) -> Agreement {
     let (keys, workers) = (stores.keys.state(), stores.workers.state());
-    decide::agree(keys.iter().map(AsRef::as_ref), workers.iter().map(AsRef::as_ref))
+    decide::agreement(keys.iter().map(AsRef::as_ref), workers.iter().map(AsRef::as_ref))
 }
 
 /// The resource version of a Node's Lease; `None` if it has none.

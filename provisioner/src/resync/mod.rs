@@ -23,6 +23,7 @@ use tracing::{error, info, warn};
 use self::decide::{Missed, Subject, Verdict};
 use self::settling::Settling;
 use crate::config::{Config, Live};
+use crate::reconcile::Agreement;
 use crate::worker::{Described, Worker};
 use crate::{ec2, fetch};
 
@@ -43,9 +44,9 @@ struct Outcome {
 }
 
 impl Done {
-    /// Notes whether the labels of keys and the Workers contradict each other; whether EC2 has told who is right since they did.
-    pub fn settles(&self, contradict: bool) -> bool {
-        self.settling().see(contradict, Instant::now())
+    /// Notes how the labels of keys and the Workers agree; whether EC2 has told who is right since they did not.
+    pub(crate) fn settles(&self, seen: Agreement) -> bool {
+        self.settling().see(seen, Instant::now())
     }
 
     /// Whether the last time was in vain, or something must be looked at.

@@ -9,11 +9,22 @@ use k8s_openapi::api::core::v1::Secret;
 use crate::names::INSTANCE_LABEL;
 use crate::worker::Worker;
 
-/// Whether every key that is an instance's is that of a Worker, and every Worker's key is its own or free.
-pub(crate) fn agree<'a>(
+/// How the labels and the Workers agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Agreement {
+    /// Every key that is an instance's is that of a Worker, and every Worker's key is its own or free.
+    Whole,
+    /// A Worker's key is another one's.
+    Doubled,
+    /// A key is that of an instance which has no Worker.
+    Unknown,
+}
+
+/// Compares them.
+pub(crate) fn agreement<'a>(
     keys: impl IntoIterator<Item = &'a Secret>,
     workers: impl IntoIterator<Item = &'a Worker>,
-) -> bool {
+) -> Agreement {
     let chosen: BTreeMap<&str, Option<&str>> = workers.into_iter().filter_map(of_worker).collect();
     let holders: BTreeMap<&str, &str> = keys.into_iter().filter_map(of_key).collect();
     let known = holders.values().all(|holder| chosen.contains_key(holder));
@@ -21,7 +32,11 @@ pub(crate) fn agree<'a>(
         let holder = key.and_then(|it| holders.get(it));
         holder.is_none_or(|it| it == instance)
     });
-    known && own
+    match (known, own) {
+        (false, _) => Agreement::Unknown,
+        (true, false) => Agreement::Doubled,
+        (true, true) => Agreement::Whole,
+    }
 }
 
 fn of_worker(worker: &Worker) -> Option<(&str, Option<&str>)> {
@@ -41,7 +56,8 @@ mod tests {
     use k8s_openapi::api::core::v1::Secret;
     use test_case::test_case;
 
-    use super::agree;
+    use super::Agreement::{self, Doubled, Unknown, Whole};
+    use super::agreement;
     use crate::names::INSTANCE_LABEL;
     use crate::worker::{Wish, Worker, WorkerSpec, WorkerStatus};
 
@@ -66,14 +82,14 @@ mod tests {
         worker
     }
 
-    #[test_case(&[("one", "i-1"), ("two", "")], &[("i-1", Some("one")), ("i-2", None)], true; "all is well")]
-    #[test_case(&[("one", "")], &[("i-1", Some("one"))], true; "a label that is on its way")]
-    #[test_case(&[("one", "i-1")], &[("i-1", None)], true; "a label that is taken over")]
-    #[test_case(&[("one", "i-1")], &[], false; "an instance without a Worker")]
-    #[test_case(&[("one", "i-2")], &[("i-1", Some("one")), ("i-2", None)], false; "a key that two claim")]
-    fn compares_labels_with_workers(keys: &[(&str, &str)], workers: &[(&str, Option<&str>)], agreed: bool) {
+    #[test_case(&[("one", "i-1"), ("two", "")], &[("i-1", Some("one")), ("i-2", None)], Whole; "all is well")]
+    #[test_case(&[("one", "")], &[("i-1", Some("one"))], Whole; "a label that is on its way")]
+    #[test_case(&[("one", "i-1")], &[("i-1", None)], Whole; "a label that is taken over")]
+    #[test_case(&[("one", "i-1")], &[], Unknown; "an instance without a Worker")]
+    #[test_case(&[("one", "i-2")], &[("i-1", Some("one")), ("i-2", None)], Doubled; "a key that two claim")]
+    fn compares_labels_with_workers(keys: &[(&str, &str)], workers: &[(&str, Option<&str>)], expected: Agreement) {
         let keys: Vec<Secret> = keys.iter().map(key).collect();
         let workers: Vec<Worker> = workers.iter().map(worker).collect();
-        assert_eq!(agree(&keys, &workers), agreed);
+        assert_eq!(agreement(&keys, &workers), expected);
     }
 }
