@@ -10,7 +10,7 @@ const ADOPTED_WITHIN: Duration = Duration::from_secs(10);
 /// What is known of it.
 #[derive(Debug, Default)]
 pub(super) struct Settling {
-    contradict: bool,
+    seen: Option<Agreement>,
     /// Whether EC2 has ever been asked about all instances.
     asked_once: bool,
     /// When they were last seen to begin, or to end, contradicting each other, if EC2 has not been asked since.
@@ -21,15 +21,15 @@ impl Settling {
     /// Notes what is seen now, and tells whether it is settled. That two Workers claim a key is a sign of old data only at the
     /// start: later two passes that ran at the same time may have chosen the same one.
     pub(super) fn see(&mut self, seen: Agreement, now: Instant) -> bool {
-        let contradict = match seen {
+        let counts = match seen {
             Agreement::Whole => false,
             Agreement::Doubled => !self.asked_once,
             Agreement::Unknown => true,
         };
-        if self.contradict != contradict {
-            self.contradict = contradict;
+        if self.seen != Some(seen) && (counts || self.seen == Some(Agreement::Unknown)) {
             self.turned = Some(now);
         }
+        self.seen = Some(seen);
         self.turned.is_none()
     }
 
@@ -97,5 +97,6 @@ mod tests {
         settling.asked(second(11));
         assert!(settling.see(Doubled, second(12)));
         assert!(settling.see(Whole, second(13)) && settling.see(Doubled, second(14)));
+        assert!(!settling.see(Unknown, second(15)) && !settling.see(Doubled, second(16)));
     }
 }
