@@ -159,7 +159,7 @@ pub(crate) fn decide(case: Case<'_>) -> Plan {
     };
     token::delete_again(&mut draft);
     match case.worker.spec.wished {
-        Wish::Gone if suspect::lives(&mut draft) => {}
+        Wish::Gone if suspect::lives(&mut draft) || suspect::is_unfounded(&mut draft) => {}
         Wish::Gone => release::release(&mut draft),
         Wish::Running => {
             status::acknowledge(&mut draft);

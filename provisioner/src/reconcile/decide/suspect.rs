@@ -68,6 +68,26 @@ pub(super) fn lives(draft: &mut Draft<'_>) -> bool {
     true
 }
 
+/// Whether all that is known of the instance is that a key was its own before this Worker was made, as when somebody deleted the one
+/// before. Of several accounts nobody can tell then which may end it, and the key may be in use.
+pub(super) fn is_unfounded(draft: &mut Draft<'_>) -> bool {
+    let known = draft.status.attested.is_some() || draft.status.described.is_some() || draft.findings.key.is_some();
+    let Some(key) = draft.case.observed.keys.held.first() else {
+        return false;
+    };
+    if known || draft.case.config.has_one_account() || is_certain(draft.case.worker) {
+        return false;
+    }
+    draft.suspect = true;
+    let message = format!(
+        "the instance is said to be gone by an account that may not be its own, and had the key `{}` before this Worker was made: \
+         it is kept. If the instance is gone, say `workers release {}`; if it lives, delete this Worker, and it is adopted",
+        key.name, draft.case.instance
+    );
+    draft.say(Kind::Released, false, "Suspect", message);
+    true
+}
+
 /// Tells that an instance which has a key has not been heard of for long.
 pub(super) fn is_silent(draft: &mut Draft<'_>, key: Option<&Key>) {
     let described = draft.status.described.as_ref().map(|it| it.state);

@@ -6,7 +6,7 @@ use test_case::test_case;
 
 use super::fixture::{ONE, end, is_labelled, joined, joining, reason, settle, status};
 use super::scene::{address, key_name};
-use super::world::World;
+use super::world::{World, config};
 use crate::reconcile::decide::{Weight, turns};
 use crate::worker::tests::described;
 use crate::worker::{Phase, State};
@@ -93,6 +93,38 @@ fn a_suspect_is_released_when(known: fn(&mut World)) {
     settle(&mut world, ONE);
     assert_eq!(status(&world, ONE).phase, Some(Phase::Releasing));
     assert!(world.nodes.is_empty());
+}
+
+/// Somebody deleted the Worker, and before it was adopted an account told of its end.
+#[test_case(false; "of one account")]
+#[test_case(true; "of two accounts")]
+fn the_end_of_an_instance_that_only_a_key_knows_is_believed_of_one_account_only(two: bool) {
+    let mut config = config();
+    if two {
+        config.node_groups[0].accounts.push("999999999999".to_owned());
+    }
+    let mut world = joining(1);
+    world.workers.clear();
+    world.announce(ONE, State::Terminated);
+    for _ in 0..10 {
+        let mut seen = world.workers[ONE].metadata.resource_version.clone();
+        for action in world.decide(ONE, &config, world.now, "zzzzzz").actions {
+            world.apply(ONE, action, &mut seen).unwrap();
+        }
+        world.now += Duration::from_mins(2);
+    }
+    assert_eq!(is_labelled(&world, 1, ONE), two);
+    if two {
+        assert_eq!(
+            (status(&world, ONE).phase, reason(&world, ONE, "Released")),
+            (Some(Phase::Suspect), "Suspect")
+        );
+        world.workers.get_mut(ONE).unwrap().spec.forced = true;
+        settle(&mut world, ONE);
+        world.now += Duration::from_mins(4);
+        settle(&mut world, ONE);
+        assert!(is_labelled(&world, 1, ""), "the operator says so");
+    }
 }
 
 #[test]
