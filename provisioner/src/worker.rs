@@ -99,6 +99,9 @@ pub struct WorkerStatus {
     /// The beginning of the SHA-256 of the key's document when it was given away, in hexadecimal digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_fingerprint: Option<String>,
+    /// Whether a key was the instance's before this Worker was made, as when somebody deleted the one before.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub inherited: bool,
     /// The bootstrap token of this generation, as long as it exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,

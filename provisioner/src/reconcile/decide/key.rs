@@ -19,6 +19,8 @@ pub(super) fn assign(draft: &mut Draft<'_>) -> Option<Key> {
     let chosen = draft.findings.key.as_deref();
     let held = keys.held.iter().find(|it| Some(it.name.as_str()) == chosen);
     if let Some(key) = held.or(keys.held.first()).cloned() {
+        // A choice is written down before the label.
+        draft.findings.inherited |= chosen.is_none();
         return Some(keep(draft, key));
     }
     if draft.findings.joined.is_some() && !keys.choice_is_free {

@@ -69,9 +69,10 @@ pub(super) fn lives(draft: &mut Draft<'_>) -> bool {
 }
 
 /// Whether all that is known of the instance is that a key was its own before this Worker was made, as when somebody deleted the one
-/// before. Of several accounts nobody can tell then which may end it, and the key may be in use.
+/// before, and what was announced since. Of several accounts nobody can tell then which may end it, and the key may be in use.
 pub(super) fn is_unfounded(draft: &mut Draft<'_>) -> bool {
-    let known = draft.status.attested.is_some() || draft.status.described.is_some() || draft.findings.key.is_some();
+    let own = draft.findings.key.is_some() && !draft.findings.inherited;
+    let known = own || draft.status.attested.is_some() || draft.status.described.is_some();
     let Some(key) = draft.case.observed.keys.held.first() else {
         return false;
     };

@@ -96,15 +96,22 @@ fn a_suspect_is_released_when(known: fn(&mut World)) {
 }
 
 /// Somebody deleted the Worker, and before it was adopted an account told of its end.
-#[test_case(false; "of one account")]
-#[test_case(true; "of two accounts")]
-fn the_end_of_an_instance_that_only_a_key_knows_is_believed_of_one_account_only(two: bool) {
+#[test_case(false, false; "of one account")]
+#[test_case(true, false; "of two accounts")]
+#[test_case(false, true; "of one account, which told of a start before")]
+#[test_case(true, true; "of two accounts, after a start")]
+fn the_end_of_an_instance_that_only_a_key_knows_is_believed_of_one_account_only(two: bool, starts: bool) {
     let mut config = config();
     if two {
         config.node_groups[0].accounts.push("999999999999".to_owned());
     }
     let mut world = joining(1);
     world.workers.clear();
+    if starts {
+        world.announce(ONE, State::Running);
+        settle(&mut world, ONE);
+        assert!(status(&world, ONE).inherited && status(&world, ONE).key.is_some());
+    }
     world.announce(ONE, State::Terminated);
     for _ in 0..10 {
         let mut seen = world.workers[ONE].metadata.resource_version.clone();
