@@ -3,7 +3,7 @@
 mod change;
 mod material;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use dynk8s_api::problem::Reason;
 use jiff::{SignedDuration, Timestamp};

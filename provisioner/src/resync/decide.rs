@@ -27,26 +27,26 @@ const SHARE: usize = 5;
 const FEW: usize = 2;
 
 /// How often in a row an instance was not found.
-pub(super) type Missed = BTreeMap<String, u32>;
+pub(crate) type Missed = BTreeMap<String, u32>;
 
 /// A Worker that is asked about.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Subject<'a> {
+pub(crate) struct Subject<'a> {
     worker: &'a Worker,
     /// The account and region that it is known to be of; an adopted one is asked about everywhere.
     place: Option<(&'a str, &'a str)>,
 }
 
 impl Subject<'_> {
-    pub(super) fn id(&self) -> String {
+    pub(crate) fn id(&self) -> String {
         self.worker.spec.instance_id.clone()
     }
 
-    pub(super) fn may_be_of(&self, account: &str) -> bool {
+    pub(crate) fn may_be_of(&self, account: &str) -> bool {
         self.place.is_none_or(|it| it.0 == account)
     }
 
-    pub(super) fn may_be_in(&self, region: &str) -> bool {
+    pub(crate) fn may_be_in(&self, region: &str) -> bool {
         self.place.is_none_or(|it| it.1 == region)
     }
 
@@ -63,7 +63,7 @@ impl Subject<'_> {
 
 /// Why an instance is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Gone {
+pub(crate) enum Gone {
     Terminated,
     Vanished,
 }
@@ -79,15 +79,15 @@ impl fmt::Display for Gone {
 
 /// What follows from an answer.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Verdict {
-    pub(super) describe: Vec<(String, Described)>,
-    pub(super) gone: Vec<(String, Gone)>,
-    pub(super) alarm: Option<String>,
+pub(crate) struct Verdict {
+    pub(crate) describe: Vec<(String, Described)>,
+    pub(crate) gone: Vec<(String, Gone)>,
+    pub(crate) alarm: Option<String>,
 }
 
 /// The Workers to ask about: all that are not gone, or those whose node group only EC2 can tell. What lies in a region that
 /// no node group lists any more is not asked about.
-pub(super) fn subjects<'a>(workers: &'a [Arc<Worker>], config: &Config, whole: bool) -> Vec<Subject<'a>> {
+pub(crate) fn subjects<'a>(workers: &'a [Arc<Worker>], config: &Config, whole: bool) -> Vec<Subject<'a>> {
     let wanted = |worker: &Worker| {
         let known = worker.status.as_ref().and_then(Known::of);
         whole || known.is_some_and(|it| matches!(config.eligibility(&it), Eligibility::Undescribed))
@@ -107,7 +107,7 @@ pub(super) fn subjects<'a>(workers: &'a [Arc<Worker>], config: &Config, whole: b
 }
 
 /// Decides. `found` is all that EC2 knows of `asked`; without `missed` it was asked about a few, and nobody is missed.
-pub(super) fn decide(
+pub(crate) fn decide(
     asked: &[Subject<'_>],
     found: &BTreeMap<String, Described>,
     missed: Option<&mut Missed>,

@@ -4,7 +4,7 @@
 //! Workers of which only EC2 can tell the node group are asked about at once.
 
 mod apply;
-mod decide;
+pub(crate) mod decide;
 mod render;
 mod settling;
 

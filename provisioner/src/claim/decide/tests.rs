@@ -2,5 +2,5 @@
 
 mod binding;
 mod bound;
-mod case;
+pub(crate) mod case;
 mod material;

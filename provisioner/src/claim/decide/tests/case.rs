@@ -111,7 +111,7 @@ pub(super) fn attested(seconds: i64) -> Attested {
     }
 }
 
-pub(super) fn identity() -> Identity {
+pub(crate) fn identity() -> Identity {
     Identity {
         account: "123456789012".to_owned(),
         region: "eu-central-1".to_owned(),
@@ -121,7 +121,7 @@ pub(super) fn identity() -> Identity {
     }
 }
 
-pub(super) fn asked(key: PublicKey) -> Asked {
+pub(crate) fn asked(key: PublicKey) -> Asked {
     let sts = StsProof {
         region: "eu-central-1".to_owned(),
         date: String::new(),

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Node, Secret};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde_json::json;
 
 use super::world::World;
@@ -65,8 +65,10 @@ impl World {
                 .insert(instance.to_owned(), Worker::new(instance, spec).into());
         }
         let version = self.next_version();
+        let now = self.now;
         let worker = self.workers.get_mut(instance).unwrap();
         worker.metadata.resource_version = Some(version);
+        worker.metadata.creation_timestamp.get_or_insert(Time(now));
         worker.metadata.uid = Some(format!("uid-of-{instance}"));
         change(worker.status.get_or_insert_default());
     }
@@ -115,13 +117,15 @@ impl World {
         let uid = before
             .and_then(|it| it.metadata.uid.clone())
             .unwrap_or_else(|| version.clone());
+        let created = before.and_then(|it| it.metadata.creation_timestamp.clone());
+        let created = created.unwrap_or(Time(self.now));
         let labels = before.and_then(|it| it.metadata.labels.clone()).unwrap_or_default();
         let taints = before.map_or_else(
             || json!([{"key": STARTUP_TAINT, "effect": "NoSchedule"}]),
             |it| json!(it.spec.as_ref().unwrap().taints),
         );
         let node = json!({
-            "metadata": {"name": instance, "uid": uid, "resourceVersion": version, "labels": labels},
+            "metadata": {"name": instance, "uid": uid, "resourceVersion": version, "labels": labels, "creationTimestamp": created},
             "spec": {"providerID": format!("aws:///eu-central-1a/{instance}"), "taints": taints},
             "status": {
                 "addresses": [{"type": "InternalIP", "address": address}],

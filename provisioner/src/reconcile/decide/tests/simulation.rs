@@ -1,9 +1,13 @@
-//! Instances come, claim, join, reset, quarrel, stop and go; SNS loses, doubles and reorders; operators delete Workers; two
-//! replicas with wrong clocks see old things, act at once and crash after any call.
+//! Instances come, claim, join, reset, quarrel, stop and go; SNS loses, doubles and reorders; another account lies; operators
+//! delete Workers; two replicas with wrong clocks see old things, act at once and crash after any call. What `serve`, the loop and
+//! the resync do is what their own decisions say; only the world is a model.
 
+mod accounts;
+mod cloud;
 mod events;
 mod invariants;
 mod replicas;
+mod serve;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,8 +32,8 @@ const OLDEST_VIEW: usize = 6;
 const TOKENS_SETTLE_BY: u64 = 10;
 /// A seed to be tried alone.
 const VARIABLE: &str = "DYNK8S_SIMULATION_SEED";
-/// Seeds that once found something.
-const REGRESSIONS: [u64; 5] = [
+/// Seeds that found something, each as the world was modelled then.
+const REGRESSIONS: [u64; 7] = [
     // A token was made again just after it had been deleted.
     7_251_401_749_306_052_822,
     7_251_401_749_306_052_877,
@@ -38,6 +42,9 @@ const REGRESSIONS: [u64; 5] = [
     3_117_333_822_284_548_230,
     // The model lied about an instance that had just been started, before its kubelet was there.
     3_797_104_259_393_729_207,
+    // Another account ended an instance whose Worker had been deleted: at once, and after telling of a start.
+    2_114_131_584_797_842_702,
+    7_557_488_238_510_989_933,
 ];
 
 struct Simulation {
@@ -59,6 +66,9 @@ struct Simulation {
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Instance {
     state: State,
+    launched: Timestamp,
+    /// When it was started last.
+    started: Timestamp,
     died: Option<Timestamp>,
     claimed: bool,
     contested: bool,
@@ -70,6 +80,10 @@ struct Instance {
     disturbed: bool,
     /// Somebody announced that it was terminated, and it is not.
     lied_about: bool,
+    /// Its Node was there once, so that it has a certificate.
+    registered: bool,
+    /// Somebody raised its Node after its death.
+    raised: bool,
 }
 
 #[test]
@@ -117,6 +131,13 @@ fn two_leaders_give_two_hundred_workers_one_key_each() {
     }
 }
 
+/// Both accounts may publish.
+fn both() -> Config {
+    let mut config = config();
+    config.node_groups[0].accounts.push(accounts::OTHER.to_owned());
+    config
+}
+
 /// Says which seed it was, if it is dropped.
 struct Failing(u64);
 
@@ -137,7 +158,7 @@ impl Simulation {
         (1..=keys).for_each(|it| world.add_key(it));
         Self {
             random: StdRng::seed_from_u64(seed),
-            config: config(),
+            config: both(),
             past: VecDeque::from([world.clone()]),
             world,
             replicas: [Replica::default(), Replica::default()],

@@ -17,7 +17,7 @@ use crate::names::{INSTANCE_LABEL, QUARANTINE_LABEL};
 use crate::reconcile::decide::pool::{self, Holder, internal_addresses};
 use crate::reconcile::decide::{
     Action, Case, Documents, Findings, Join, Keys, Observed, Orphan, Plan, Pulse, Pulses, Seen, Sight, Target,
-    asks_for_lease, decide, elapsed, orphans,
+    asks_for_lease, decide, elapsed, orphans, stray,
 };
 use crate::reconcile::render;
 use crate::worker::{Token, Worker, WorkerStatus};
@@ -176,6 +176,16 @@ impl World {
 
     pub(super) fn tend(&mut self) {
         self.orphans().into_iter().for_each(|it| self.mend(it));
+        self.sweep();
+    }
+
+    /// What is done about Nodes that nobody answers for.
+    pub(super) fn sweep(&mut self) {
+        let lost = |node: &Shared<Node>| stray(node, |it| self.workers.contains_key(it.as_str()), self.now);
+        let lost: Vec<_> = self.nodes.values().filter_map(lost).collect();
+        for (instance, _) in lost {
+            self.nodes.remove(instance.as_str());
+        }
     }
 
     /// Carries out one action for a Worker, which `seen` was the resource version of.

@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use rand::RngExt as _;
 
 use super::super::scene::{address, key_name};
-use super::{Instance, KEYS, Simulation};
-use crate::announce::decide::{Decision, decide};
-use crate::worker::{Announced, State, Wish, WorkerStatus};
+use super::serve::Claimant;
+use super::{Instance, KEYS, Simulation, accounts};
+use crate::worker::{Announced, State, Wish};
 
 /// How many instances live at the same time.
 const MOST: usize = 6;
@@ -24,15 +24,18 @@ impl Simulation {
             0..30 => self.deliver(),
             30..36 => self.stop_or_start(&instance),
             36..42 => self.terminate(&instance),
-            42..58 => self.claim(&instance, false),
-            58..62 => self.claim(&instance, true),
-            62..63 => self.contest(&instance),
+            42..58 => self.claim(&instance, Claimant::Own, false),
+            58..62 => self.claim(&instance, Claimant::Own, true),
+            62..63 => self.claim(&instance, Claimant::Thief, false),
             63..78 => self.kubelet(&instance),
             78..79 => self.delete_worker(&instance),
             79..81 => self.forge(&instance),
             81..82 => self.give_back(),
-            82..85 => self.step_a_clock(),
-            85..86 => {
+            82..84 => self.step_a_clock(),
+            84..86 => self.lie(&instance),
+            86..88 => self.resync(),
+            88..89 => self.raise_the_dead(&instance),
+            89..90 => {
                 let hours = self.random.random_range(1..30);
                 self.pass_time(hours * 3600);
             }
@@ -53,6 +56,8 @@ impl Simulation {
         let name = format!("i-{number:08x}");
         let instance = Instance {
             state: State::Running,
+            launched: self.world.now,
+            started: self.world.now,
             died: None,
             claimed: false,
             contested: false,
@@ -60,6 +65,8 @@ impl Simulation {
             token: None,
             disturbed: false,
             lied_about: false,
+            registered: false,
+            raised: false,
         };
         self.instances.insert(name.clone(), instance);
         self.emit(&name, State::Pending);
@@ -67,9 +74,13 @@ impl Simulation {
     }
 
     fn emit(&mut self, instance: &str, state: State) {
+        self.publish(instance, state, accounts::OWN);
+    }
+
+    fn publish(&mut self, instance: &str, state: State, account: &str) {
         let announced = Announced {
             state,
-            account: "123456789012".to_owned(),
+            account: account.to_owned(),
             region: "eu-central-1".to_owned(),
             time: self.world.now,
         };
@@ -91,28 +102,8 @@ impl Simulation {
         }
     }
 
-    /// What `serve` does about a message.
-    fn announce(&mut self, instance: &str, announced: &Announced) {
-        loop {
-            let worker = self.world.workers.get(instance).map(|it| &**it);
-            match decide(worker, announced, &self.config, self.world.now) {
-                Decision::Create(wish) => {
-                    self.world.record(instance, |_| {});
-                    self.world.workers.get_mut(instance).unwrap().spec.wished = wish;
-                }
-                Decision::Bury => {
-                    self.world.record(instance, |_| {});
-                    self.world.workers.get_mut(instance).unwrap().spec.wished = Wish::Gone;
-                }
-                Decision::Record => {
-                    return self.world.record(instance, |it| it.announced = Some(announced.clone()));
-                }
-                Decision::Ignore(_) | Decision::Dispute => return,
-            }
-        }
-    }
-
     fn stop_or_start(&mut self, instance: &str) {
+        let now = self.world.now;
         let known = self.instances.get_mut(instance).unwrap();
         if known.lied_about {
             return;
@@ -123,6 +114,9 @@ impl Simulation {
             _ => return,
         };
         let state = known.state;
+        if state == State::Running {
+            known.started = now;
+        }
         self.emit(instance, state);
     }
 
@@ -140,7 +134,9 @@ impl Simulation {
     /// Somebody who may publish to the topic lies about an instance whose kubelet lives, and goes on to live: the lie about
     /// one that is stopped, or has only just been started, nobody but EC2 could tell from the truth.
     fn forge(&mut self, instance: &str) {
-        let joined = self.status(instance).joined.is_some() && self.world.nodes.contains_key(instance);
+        let worker = self.worker(instance);
+        let joined = worker.is_some_and(|it| it.status.as_ref().is_some_and(|it| it.joined.is_some()))
+            && self.world.nodes.contains_key(instance);
         let lives = self.world.leases.get(instance) == Some(&self.world.now);
         let known = self.instances.get_mut(instance).unwrap();
         if joined && lives && known.state == State::Running {
@@ -149,50 +145,34 @@ impl Simulation {
         }
     }
 
-    fn status(&self, instance: &str) -> WorkerStatus {
-        let worker = self.world.workers.get(instance);
-        worker.and_then(|it| it.status.clone()).unwrap_or_default()
+    /// The other account says something of an instance that is not its own.
+    fn lie(&mut self, instance: &str) {
+        let states = [
+            State::Pending,
+            State::Running,
+            State::Stopping,
+            State::Stopped,
+            State::ShuttingDown,
+            State::Terminated,
+        ];
+        let state = states[self.random.random_range(0..states.len())];
+        self.publish(instance, state, accounts::OTHER);
     }
 
-    /// A running instance claims as far as `serve` lets it, and gets what is there for it.
-    fn claim(&mut self, instance: &str, resets: bool) {
-        let known = &self.instances[instance];
-        let status = self.status(instance);
-        let worker = self.world.workers.get(instance);
-        let ends = status
-            .announced
-            .as_ref()
-            .is_some_and(|it| !matches!(it.state, State::Pending | State::Running));
-        let refused = ends
-            || known.state != State::Running
-            || known.contested
-            || status.contested.is_some()
-            || status.joined.is_some()
-            || worker.is_some_and(|it| it.spec.wished == Wish::Gone);
-        if refused {
+    /// Whoever has the disk of a dead instance raises its Node again; the cluster sees to it that it is closed.
+    fn raise_the_dead(&mut self, instance: &str) {
+        let known = self.instances.get_mut(instance).unwrap();
+        let Some(key) = known
+            .keys
+            .last()
+            .cloned()
+            .filter(|_| known.died.is_some() && known.registered)
+        else {
             return;
-        }
-        self.instances.get_mut(instance).unwrap().claimed = true;
-        let (Some(key), Some(token)) = (status.key, status.token) else {
-            return self.world.claim(instance, "kubelet key", None);
         };
-        if resets {
-            return self.world.claim(instance, "kubelet key", Some(token.generation));
-        }
-        if token.expires > self.world.now && self.world.holder(&key) == instance {
-            let known = self.instances.get_mut(instance).unwrap();
-            known.keys.insert(key);
-            known.token = Some((token.id, token.generation));
-        }
-    }
-
-    fn contest(&mut self, instance: &str) {
-        let status = self.status(instance);
-        if status.claim.is_some() && status.joined.is_none() && self.instances[instance].died.is_none() {
-            let now = self.world.now;
-            self.instances.get_mut(instance).unwrap().contested = true;
-            self.world.record(instance, |it| it.contested = Some(now));
-        }
+        known.raised = true;
+        self.world.node(instance, &address(number(&key)), true);
+        self.world.leases.insert(instance.to_owned(), self.world.now);
     }
 
     /// A machine with a valid token comes up, or its kubelet changes its mind.
@@ -209,9 +189,9 @@ impl Simulation {
         ) else {
             return;
         };
-        let number = (1..=KEYS).find(|it| key_name(*it) == key).unwrap();
         let ready = self.chance(0.5);
-        self.world.node(instance, &address(number), ready);
+        self.instances.get_mut(instance).unwrap().registered = true;
+        self.world.node(instance, &address(number(&key)), ready);
         self.world.leases.insert(instance.to_owned(), self.world.now);
         if let Some((_, generation)) = valid {
             let uid = self.world.nodes[instance].metadata.uid.clone().unwrap();
@@ -271,8 +251,9 @@ impl Simulation {
         }
         let dead: Vec<String> = self.dead().map(str::to_owned).collect();
         for instance in dead {
-            if let Some(worker) = self.world.workers.get(&instance)
-                && worker.spec.wished == Wish::Running
+            if self
+                .worker(&instance)
+                .is_some_and(|it| it.status.as_ref().is_none_or(|it| it.buried.is_none()))
             {
                 self.world.record(&instance, |_| {});
                 let spec = &mut self.world.workers.get_mut(&instance).unwrap().spec;
@@ -289,4 +270,8 @@ impl Simulation {
     pub(super) fn died(&self, instance: &str) -> Option<Timestamp> {
         self.instances.get(instance)?.died
     }
+}
+
+fn number(key: &str) -> u8 {
+    (1..=KEYS).find(|it| key_name(*it) == key).unwrap()
 }

@@ -10,6 +10,7 @@ use rand::RngExt as _;
 use super::Simulation;
 use crate::reconcile::decide::tests::world::World;
 use crate::reconcile::decide::{Action, PASS, Pulses, elapsed};
+use crate::resync::decide::Missed;
 
 /// How wrong a clock may be, in seconds: a cool-down is longer than a WireGuard session by twice as much.
 const WRONG: i64 = 30;
@@ -19,6 +20,7 @@ pub(super) struct Replica {
     /// By how much its clock is ahead.
     ahead: SignedDuration,
     pulses: Rc<RefCell<Pulses>>,
+    pub(super) missed: Missed,
     pass: Option<Pass>,
 }
 
@@ -127,7 +129,7 @@ impl Simulation {
     }
 
     /// What the watches show: each kind of object as it was at a time of its own. A Lease is asked for.
-    fn view(&mut self) -> World {
+    pub(super) fn view(&mut self) -> World {
         let mut old = || &self.past[self.random.random_range(0..self.past.len())];
         World {
             workers: old().workers.clone(),
