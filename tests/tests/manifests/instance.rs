@@ -193,14 +193,18 @@ pub(crate) fn holder(stage: &Stage) -> anyhow::Result<String> {
 
 /// Waits for a phase.
 pub(crate) fn until(stage: &Stage, phase: &str) -> anyhow::Result<Value> {
-    let end = Instant::now() + WITHIN;
+    until_within(stage, phase, WITHIN)
+}
+
+pub(crate) fn until_within(stage: &Stage, phase: &str, patience: Duration) -> anyhow::Result<Value> {
+    let end = Instant::now() + patience;
     loop {
         let worker = stage.json(&["get", "worker", "-n", NAMESPACE, INSTANCE])?;
         if worker["status"]["phase"] == phase {
             return Ok(worker);
         }
         if Instant::now() > end {
-            bail!("not {phase} within {WITHIN:?}: {}", worker["status"]);
+            bail!("not {phase} within {patience:?}: {}", worker["status"]);
         }
         sleep(Duration::from_millis(100));
     }

@@ -7,17 +7,21 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use dynk8s_lab::cluster::NAMESPACE;
 use dynk8s_lab::host::containment::SCRATCH;
 use rcgen::KeyPair;
 use serde_json::{Value, json};
 
 use crate::instance::{
     ADDRESS, INSTANCE, WITHIN, absent, admitted, claim, holder, node, patch, register, show_certificate, signed,
-    startup_taint, until,
+    startup_taint, until, until_within,
 };
 use crate::replicas::{self, Replica};
 use crate::stage::{Stage, Who, file};
 use crate::{certificates, metrics, watching};
+
+/// A Lease holds for 40 s; the loop comes by at least every 30.
+const LEASE_ENDS_WITHIN: Duration = Duration::from_secs(90);
 
 /// Whoever is bound to this role has his certificates approved.
 const AUTOMATIC: &str = "system:certificates.k8s.io:certificatesigningrequests:nodeclient";
@@ -102,12 +106,46 @@ fn live(stage: &Stage) -> anyhow::Result<()> {
     admitted(stage)?;
     thief.got_nothing(&["stolen", "for-another", "after-the-node", "the-same-key"])?;
 
-    patch(stage, &[], &json!({"spec": {"wished": "gone"}}))?;
-    until(stage, "Gone")?;
+    it_is_kept_while_its_lease_changes(stage)?;
+    until_within(stage, "Gone", LEASE_ENDS_WITHIN)?;
     ensure!(holder(stage)?.is_empty(), "the key is not free");
     absent(stage)?;
     the_dead_stay_dead(stage, &kubelets(&certificate, &kubelet_key)?)?;
     thief.got_nothing(&["stolen", "for-another", "after-the-node", "the-same-key"])
+}
+
+/// What the Lease says does not matter, neither that it ended long ago nor that it will last for long.
+fn it_is_kept_while_its_lease_changes(stage: &Stage) -> anyhow::Result<()> {
+    let lease = |renewed: String| {
+        let lease = json!({
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": INSTANCE, "namespace": "kube-node-lease"},
+            "spec": {"holderIdentity": INSTANCE, "renewTime": renewed},
+        });
+        stage.allowed(Who::Admin, &format!("apply -f {}", file(&lease)?))
+    };
+    lease("2000-01-01T00:00:00.000000Z".to_owned())?;
+    patch(stage, &[], &json!({"spec": {"wished": "gone"}}))?;
+    let end = Instant::now() + WITHIN;
+    for second in 1.. {
+        ensure!(Instant::now() < end, "the Worker is not Suspect");
+        lease(format!("2000-01-01T00:00:{second:02}.000000Z"))?;
+        // So that it is looked at.
+        patch(
+            stage,
+            &[],
+            &json!({"metadata": {"annotations": {"looked-at": second.to_string()}}}),
+        )?;
+        sleep(Duration::from_millis(500));
+        let worker = stage.json(&["get", "worker", "-n", NAMESPACE, INSTANCE])?;
+        if worker["status"]["phase"] == "Suspect" {
+            break;
+        }
+    }
+    ensure!(holder(stage)? == INSTANCE, "the key of a living instance is free");
+    stage.kubectl(&["get", "node", INSTANCE])?;
+    lease("2099-01-01T00:00:00.000000Z".to_owned()).map(drop)
 }
 
 /// Somebody who has the token, and perhaps the key.
