@@ -31,7 +31,7 @@ use render::FOLDER;
 pub(crate) const KUBELET_CONFIG: &str = "/etc/kubernetes/kubelet.conf";
 
 /// The configuration that kubeadm writes for the kubelet.
-const KUBELET_SETTINGS: &str = "/var/lib/kubelet/config.yaml";
+pub(crate) const KUBELET_SETTINGS: &str = "/var/lib/kubelet/config.yaml";
 
 /// The container runtime that answers, or why none does; it is not waited for.
 pub(crate) async fn runtime(configured: Option<&str>) -> anyhow::Result<String> {
@@ -65,9 +65,6 @@ pub(crate) const KEY_PLACE: &str = crate::claim::KUBELET_PLACE;
 
 /// A runtime starts with the machine, and may be slower than the network.
 const RUNTIME: Duration = Duration::from_mins(1);
-
-/// What kubeadm's own timeouts add up to, and some air.
-const LONGEST: Duration = Duration::from_mins(7);
 
 /// Why a try failed.
 #[derive(Debug, thiserror::Error)]
@@ -131,7 +128,14 @@ impl<'a> Joiner<'a> {
         let material = render::material(self.facts, answer, tunnel.address, host).map_err(anyhow::Error::new)?;
         let written = write(&material);
         let ended = match written {
-            Ok(()) => kubeadm::join(&format!("{FOLDER}/config.json"), &answer.token, LONGEST.min(remaining)).await,
+            Ok(()) => {
+                kubeadm::join(
+                    &format!("{FOLDER}/config.json"),
+                    &answer.token,
+                    plan::LONGEST.min(remaining),
+                )
+                .await
+            }
             Err(error) => {
                 remove_material()?;
                 return Err(error.into());

@@ -1,4 +1,6 @@
-//! What is looked at before a join, because kubeadm does not.
+//! What is looked at before a join, because kubeadm does not, and how long a try of it may take.
+
+use std::time::Duration;
 
 /// Whether a kubelet of this version may join: it must not be newer than the API server, by minor release.
 pub(crate) fn skew(kubelet: &str, server: &str) -> Result<(), String> {
@@ -53,6 +55,21 @@ impl Dialect {
     }
 }
 
+/// What kubeadm is told to wait for at most, from v1beta4 on: discovery, the kubelet's health, its certificate. Before, it can be
+/// told the first alone, and waits five minutes for the last.
+pub(super) const DISCOVERY: Duration = Duration::from_mins(1);
+pub(super) const KUBELET_HEALTH: Duration = Duration::from_mins(2);
+pub(super) const TLS_BOOTSTRAP: Duration = Duration::from_secs(90);
+
+/// How long one try may take: all that kubeadm is told, and some air. A kubeadm that cannot be told is ended, so that another try
+/// fits behind it.
+pub(super) const LONGEST: Duration = Duration::from_secs(285);
+
+/// As kubeadm reads it.
+pub(super) fn duration(it: Duration) -> String {
+    format!("{}m{}s", it.as_secs() / 60, it.as_secs() % 60)
+}
+
 /// The swap areas that `/proc/swaps` lists.
 pub(crate) fn swap(table: &str) -> Vec<String> {
     table
@@ -73,7 +90,33 @@ pub(crate) fn minor(version: &str) -> Option<(u32, u32)> {
 mod tests {
     use test_case::test_case;
 
-    use super::{Dialect, skew, swap};
+    use std::time::Duration;
+
+    use super::{DISCOVERY, Dialect, KUBELET_HEALTH, LONGEST, TLS_BOOTSTRAP, skew, swap};
+    use crate::config::Deadlines;
+
+    /// Claim, tunnel and names before the first try; a reset and a claim before the second.
+    const BESIDES: Duration = Duration::from_secs(30);
+    /// kubeadm's own patience with the kubelet's certificate, of which v1beta3 lets nobody tell it.
+    const UNTOLD: Duration = Duration::from_mins(5);
+
+    #[test]
+    fn two_tries_fit_into_the_time_for_the_join() {
+        let deadlines = Deadlines::default();
+        assert!(2 * LONGEST + BESIDES <= deadlines.join.min(deadlines.together()));
+        assert!(
+            DISCOVERY + KUBELET_HEALTH + TLS_BOOTSTRAP < LONGEST,
+            "kubeadm says itself why it fails"
+        );
+        assert!(
+            LONGEST < DISCOVERY + UNTOLD,
+            "without us, v1beta3 would leave no time for another try"
+        );
+        assert!(
+            LONGEST > DISCOVERY + KUBELET_HEALTH,
+            "and has the time of the newer one for most of it"
+        );
+    }
 
     #[test_case("v1.37.2", "v1.37.0", true; "the same minor release")]
     #[test_case("v1.35.9", "v1.37.0", true; "older")]

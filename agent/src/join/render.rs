@@ -9,7 +9,7 @@ use dynk8s_api::Secret;
 use dynk8s_api::claim::{ClaimAnswer, Taint, TaintEffect};
 use serde_json::{Value, json};
 
-use super::plan::Dialect;
+use super::plan::{DISCOVERY, Dialect, KUBELET_HEALTH, TLS_BOOTSTRAP, duration};
 use crate::facts::Facts;
 use crate::names::KUBELET_FILE;
 
@@ -22,8 +22,6 @@ pub(super) const FILES: [&str; 3] = [
     "discovery.json",
     "patches/kubeletconfiguration+merge.json",
 ];
-
-const DISCOVERY: &str = "1m0s";
 
 /// A file of the folder.
 #[derive(Clone, Debug)]
@@ -124,14 +122,16 @@ fn configuration(facts: &Facts, answer: &ClaimAnswer, address: IpAddr, host: Hos
     });
     match host.dialect {
         Dialect::V1beta3 => {
-            configuration["discovery"]["timeout"] = DISCOVERY.into();
+            configuration["discovery"]["timeout"] = duration(DISCOVERY).into();
             let arguments: BTreeMap<_, _> = arguments.into();
             configuration["nodeRegistration"]["kubeletExtraArgs"] = json!(arguments);
         }
         Dialect::V1beta4 => {
-            // Two tries fit into the time that the autoscaler gives a machine.
-            configuration["timeouts"] =
-                json!({ "discovery": DISCOVERY, "kubeletHealthCheck": "2m0s", "tlsBootstrap": "1m30s" });
+            configuration["timeouts"] = json!({
+                "discovery": duration(DISCOVERY),
+                "kubeletHealthCheck": duration(KUBELET_HEALTH),
+                "tlsBootstrap": duration(TLS_BOOTSTRAP),
+            });
             let arguments = arguments.map(|(name, value)| json!({ "name": name, "value": value }));
             configuration["nodeRegistration"]["kubeletExtraArgs"] = json!(arguments);
         }

@@ -86,7 +86,7 @@ fn two_tries_fit_into_the_time_of_claim_and_join() {
         .map(length)
         .fold(SignedDuration::ZERO, |sum, it: SignedDuration| sum + it);
     let longest = Duration::try_from(longest).unwrap();
-    assert!(longest < crate::join::LONGEST);
+    assert!(longest < crate::join::plan::LONGEST);
     assert!(2 * longest + Duration::from_mins(1) <= Deadlines::default().together());
 }
 
