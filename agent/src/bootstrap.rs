@@ -19,6 +19,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 use tracing::{error, info, warn};
 
+use crate::around;
 use crate::config::Settings;
 use crate::guard;
 use crate::host::{files, lock, service};
@@ -222,7 +223,7 @@ impl Machine<'_> {
             }
             self.recorder.end(Outcome::Ready, None);
             self.report().await;
-            std::future::pending().await
+            match around::keep_looking(watch.api_server, self.recorder, async || self.report().await).await {}
         };
         tokio::select! {
             outcome = guard::stay(self.ward(&cluster), tunnel) => outcome,

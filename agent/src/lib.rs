@@ -9,6 +9,7 @@ pub mod telemetry;
 pub mod timeline;
 
 mod api_server;
+mod around;
 mod claim;
 mod clock;
 mod doctor;

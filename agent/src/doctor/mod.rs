@@ -93,6 +93,7 @@ pub(crate) async fn examine(file: &Path) -> Vec<Check> {
     checks.extend(host::look(&settings, joined).await);
     if let (Some(facts), Some(given)) = (&known, given.filter(|it| it.joined)) {
         checks.push(Check::of("ready", network::node(facts, &given).await));
+        checks.extend(network::around(&given).await);
     }
     checks
 }

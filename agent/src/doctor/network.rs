@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use super::{Check, Given};
 use crate::api_server::ApiServer;
+use crate::around;
 use crate::clock;
 use crate::config::Settings;
 use crate::facts::Facts;
@@ -84,13 +85,30 @@ pub(super) async fn names(given: &Given) -> Vec<Check> {
     checks
 }
 
+/// What is wrong around a node is no fault of it.
+pub(super) async fn around(given: &Given) -> Vec<Check> {
+    let step = "around";
+    match around::look(api_server(given)).await {
+        None => vec![Check::doubtful(step, "nothing of what pods need could be looked at")],
+        Some(found) if found.is_empty() => {
+            let text = "all works that could be looked at: the API servers, cluster DNS, the pods' MTU";
+            vec![Check::of(step, Ok(text.to_owned()))]
+        }
+        Some(found) => found.into_iter().map(|it| Check::doubtful(step, it)).collect(),
+    }
+}
+
+fn api_server(given: &Given) -> ApiServer<'_> {
+    ApiServer {
+        cluster: &given.kept.cluster,
+        resolvers: &given.document.interface.dns,
+    }
+}
+
 pub(super) async fn node(facts: &Facts, given: &Given) -> anyhow::Result<String> {
     let watch = Watch {
         facts,
-        api_server: ApiServer {
-            cluster: &given.kept.cluster,
-            resolvers: &given.document.interface.dns,
-        },
+        api_server: api_server(given),
     };
     match watch.look().await? {
         Standing::Ready => Ok(format!("the Node `{}` is Ready", facts.id)),

@@ -30,7 +30,7 @@ use crate::uplink::nameservers;
 
 pub(crate) use before::servers_before;
 pub(crate) use foresee::foresee;
-pub(crate) use prove::proven;
+pub(crate) use prove::{is_api_server, proven};
 pub(crate) use render::HEADER;
 pub(crate) use undo::undo;
 

@@ -1,7 +1,7 @@
 //! The proof before the switch: each on-premises resolver answers for the API server's name, and what it names speaks
 //! TLS with the certificate that the cluster's CA vouches for.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,6 +53,12 @@ pub(crate) async fn proven(server: IpAddr, cluster: &Cluster) -> anyhow::Result<
     one(server, &host, port, &connector(&cluster.ca)?).await
 }
 
+/// Makes sure that what listens at an address is an API server of the cluster.
+pub(crate) async fn is_api_server(address: SocketAddr, cluster: &Cluster) -> anyhow::Result<()> {
+    let (host, _) = host_and_port(&cluster.server)?;
+    reach(address.ip(), &host, address.port(), &connector(&cluster.ca)?).await
+}
+
 async fn one(server: IpAddr, host: &str, port: u16, connector: &TlsConnector) -> anyhow::Result<()> {
     let addresses = match host.parse() {
         Ok(address) => vec![address],
@@ -62,18 +68,22 @@ async fn one(server: IpAddr, host: &str, port: u16, connector: &TlsConnector) ->
     };
     let mut last = anyhow!("the answer names no address");
     for address in addresses {
-        match timeout(CONNECT, handshake(address, host, port, connector)).await {
-            Ok(Ok(())) => return Ok(()),
-            Ok(Err(error)) => last = error,
-            Err(_) => {
-                last = anyhow!(
-                    "the API server `{host}` at {address}:{port} does not answer through the tunnel (check `AllowedIPs`, \
-                     the route back to the tunnel's network, and the tunnel's MTU)"
-                );
-            }
+        match reach(address, host, port, connector).await {
+            Ok(()) => return Ok(()),
+            Err(error) => last = error,
         }
     }
     Err(last)
+}
+
+async fn reach(address: IpAddr, host: &str, port: u16, connector: &TlsConnector) -> anyhow::Result<()> {
+    let shaken = timeout(CONNECT, handshake(address, host, port, connector)).await;
+    shaken.unwrap_or_else(|_| {
+        bail!(
+            "the API server `{host}` at {address}:{port} does not answer through the tunnel (check `AllowedIPs`, the route \
+             back to the tunnel's network, and the tunnel's MTU)"
+        )
+    })
 }
 
 async fn handshake(address: IpAddr, host: &str, port: u16, connector: &TlsConnector) -> anyhow::Result<()> {

@@ -129,6 +129,12 @@ impl Recorder {
         self.timeline.borrow_mut().progress.log = lines;
     }
 
+    /// What does not work around a node that is Ready.
+    pub(crate) fn look_around(&self, impaired: Vec<String>) {
+        self.timeline.borrow_mut().progress.impaired = Some(impaired);
+        self.save();
+    }
+
     /// The journey is over.
     pub(crate) fn end(&self, outcome: Outcome, error: Option<String>) {
         {
@@ -193,6 +199,9 @@ mod tests {
         assert_eq!(timeline.progress.steps[0].error, None);
         assert_eq!(timeline.progress.steps[1].error.as_deref(), Some("refused"));
         assert_eq!(timeline.progress.outcome, Outcome::Failed);
+        recorder.look_around(vec!["cluster DNS is silent".to_owned()]);
+        let impaired = Timeline::load(&path).unwrap().unwrap().progress.impaired;
+        assert_eq!(impaired, Some(vec!["cluster DNS is silent".to_owned()]));
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o644);
     }
 

@@ -4,7 +4,7 @@ use dynk8s_api::progress::{Outcome, Step};
 
 use super::Timeline;
 
-/// A line for the whole, and one for each step.
+/// A line for the whole, one for each step, and one for all that does not work around the node.
 pub fn render(timeline: &Timeline) -> String {
     let instance = timeline.instance.as_deref().unwrap_or("this machine");
     let progress = &timeline.progress;
@@ -20,7 +20,9 @@ pub fn render(timeline: &Timeline) -> String {
         .as_ref()
         .map(|it| format!("\n{it}\n"))
         .unwrap_or_default();
-    format!("{head}{steps}{error}")
+    let impaired = progress.impaired.as_deref().unwrap_or_default();
+    let impaired: String = impaired.iter().flat_map(|it| ["  ! ", it, "\n"]).collect();
+    format!("{head}{steps}{impaired}{error}")
 }
 
 /// A step: how it stands, when it began, how long it took, how often it was tried.
@@ -76,7 +78,7 @@ mod tests {
                 ],
                 error: Some("failed to claim".to_owned()),
                 log: Vec::new(),
-                impaired: None,
+                impaired: Some(vec!["cluster DNS is silent".to_owned()]),
             },
         };
         let expected = "\
@@ -84,6 +86,7 @@ i-0123abcd failed to become a node (began 1970-01-01T00:00:00Z)
   ✓ facts       1.5s     0.0s
   ✗ claim       1.5s    12.0s  3 tries  no answer
   … join        1.5s   so far
+  ! cluster DNS is silent
 
 failed to claim
 ";

@@ -92,8 +92,13 @@ impl Site {
 
     /// Lets kubeadm fail once, as if another kubelet ran already.
     pub fn fail_next_join(&self) -> anyhow::Result<()> {
+        self.fail_next_join_with("[preflight] Some fatal errors occurred:\n\t[ERROR Port-10250]: Port 10250 is in use")
+    }
+
+    /// Lets kubeadm fail once with these words.
+    pub fn fail_next_join_with(&self, complaint: &str) -> anyhow::Result<()> {
         let failure = Failure {
-            complaint: "[preflight] Some fatal errors occurred:\n\t[ERROR Port-10250]: Port 10250 is in use".to_owned(),
+            complaint: complaint.to_owned(),
             exit_code: 1,
         };
         stand_in::fail_next_join(&self.room, &failure)

@@ -69,11 +69,11 @@ impl Vpc {
         self.dnsmasq.rename(&names)
     }
 
-    /// Gives the subnet IPv6 and the metadata service its address there; once.
+    /// Gives the subnet IPv6 and the metadata service its address there.
     pub fn speak_ipv6(&self) -> anyhow::Result<()> {
         let bridge = self.subnet.bridge();
         self.namespace().ip(&format!(
-            "address add {VPC_ROUTER_V6}/{VPC_PREFIX_V6} dev {bridge} nodad\naddress add {IMDS_V6}/128 dev {bridge} nodad\n"
+            "address replace {VPC_ROUTER_V6}/{VPC_PREFIX_V6} dev {bridge} nodad\naddress replace {IMDS_V6}/128 dev {bridge} nodad\n"
         ))
     }
 

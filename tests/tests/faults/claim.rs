@@ -11,6 +11,8 @@ use crate::stage::{SOON, Stage, names};
 
 const CREDENTIALS: &str = "/latest/meta-data/identity-credentials/ec2/security-credentials/ec2-instance";
 
+const DOCUMENT: &str = "/latest/dynamic/instance-identity/rsa2048";
+
 pub(crate) async fn proof_is_altered(stage: &mut Stage) -> anyhow::Result<()> {
     let (instance, _) = stage.newcomer().await?;
     let real = stage.region.aws.cloud.credentials_of(&instance.id);
@@ -35,6 +37,31 @@ pub(crate) async fn proof_is_altered(stage: &mut Stage) -> anyhow::Result<()> {
     site.start()?;
     let line = site.verdict(SOON).await?;
     names(&line, &["claim", "not-proven", "clock"])?;
+    let worker = stage.region.worker(&instance).await?.unwrap_or_default();
+    ensure!(worker["status"]["claim"].is_null(), "the claim was bound: {worker}");
+    stage.region.aws.imds.faults().replace.clear();
+    site.start()?;
+    stage.joins(&instance, &site).await.map(drop)
+}
+
+/// As of a region that signs none, or of an agent of before: the group asks for both proofs.
+pub(crate) async fn document_is_missing(stage: &mut Stage) -> anyhow::Result<()> {
+    let (instance, _) = stage.newcomer().await?;
+    let asked = |stage: &Stage| stage.region.aws.sts.journal().entries().len();
+    let before = asked(stage);
+    let nothing = (StatusCode::NOT_FOUND, String::new());
+    stage
+        .region
+        .aws
+        .imds
+        .faults()
+        .replace
+        .insert(DOCUMENT.to_owned(), nothing);
+    let mut site = stage.region.site(&instance, "")?;
+    site.start()?;
+    let line = site.verdict(SOON).await?;
+    names(&line, &["claim", "not-proven"])?;
+    ensure!(asked(stage) == before, "STS was asked for nothing");
     let worker = stage.region.worker(&instance).await?.unwrap_or_default();
     ensure!(worker["status"]["claim"].is_null(), "the claim was bound: {worker}");
     stage.region.aws.imds.faults().replace.clear();

@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 use axum::http::StatusCode;
 use dynk8s_lab::aws::cloud::{Instance, Lifecycle};
 use dynk8s_lab::aws::eventbridge::InstanceState;
-use dynk8s_lab::region::{Cost, until};
+use dynk8s_lab::region::{Cost, Site, until};
 use dynk8s_lab::topology::addresses::{PREMISES_GATEWAY, VPC_RESOLVER};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -66,13 +66,36 @@ pub(crate) async fn names_are_rewritten(stage: &mut Stage) -> anyhow::Result<()>
 }
 
 pub(crate) async fn spot_instance_is_taken_back(stage: &mut Stage) -> anyhow::Result<()> {
+    let (_instance, site) = taken_back(stage, "guest", "[guard]\ndrain = true\n").await?;
+    until("the pod leaves", SOON, async || {
+        Ok((!stays(stage, "guest").await?).then_some(()))
+    })
+    .await
+    .with_context(|| site.log())
+}
+
+/// Nobody has asked for it, and a pod may have reasons to stay to the end.
+pub(crate) async fn spot_instance_is_taken_back_and_not_drained(stage: &mut Stage) -> anyhow::Result<()> {
+    let (_instance, site) = taken_back(stage, "sitter", "[guard]\ndrain = false\n").await?;
+    sleep(Duration::from_secs(5)).await;
+    ensure!(stays(stage, "sitter").await?, "the pod was evicted:\n{}", site.log());
+    Ok(())
+}
+
+async fn stays(stage: &Stage, pod: &str) -> anyhow::Result<bool> {
+    let pod = stage.region.get(&["pod", pod, "--namespace=default"]).await?;
+    Ok(pod.is_some_and(|it| it["metadata"]["deletionTimestamp"].is_null()))
+}
+
+/// A node with a pod, of which AWS has said that it takes it back: it is cordoned, and the provisioner has heard of it.
+async fn taken_back(stage: &mut Stage, pod: &str, configuration: &str) -> anyhow::Result<(Instance, Site)> {
     stage.add_key().await?;
     let instance = spot(stage).await?;
-    let mut site = stage.region.site(&instance, "[guard]\ndrain = true\n")?;
+    let mut site = stage.region.site(&instance, configuration)?;
     site.start()?;
     stage.joins(&instance, &site).await?;
     is_ready(&site, 1).await?;
-    add_pod(stage, &instance).await?;
+    add_pod(stage, &instance, pod).await?;
     let end = Timestamp::now() + SignedDuration::from_mins(2);
     let notice = json!({"action": "terminate", "time": end.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()});
     let answer = (StatusCode::OK, notice.to_string());
@@ -83,22 +106,14 @@ pub(crate) async fn spot_instance_is_taken_back(stage: &mut Stage) -> anyhow::Re
     })
     .await
     .with_context(|| site.log())?;
-    until("the pod leaves", SOON, async || {
-        let pod = stage.region.get(&["pod", "guest", "--namespace=default"]).await?;
-        Ok(pod
-            .is_none_or(|it| it["metadata"]["deletionTimestamp"].is_string())
-            .then_some(()))
-    })
-    .await
-    .with_context(|| site.log())?;
     stage
         .region
         .worker_until("the provisioner hears of it", SOON, &instance, |it| {
             let error = it["status"]["journey"]["error"].as_str();
             error.is_some_and(|it| it.contains("takes this spot instance back: terminate"))
         })
-        .await
-        .map(drop)
+        .await?;
+    Ok((instance, site))
 }
 
 pub(crate) async fn nothing_happens(stage: &mut Stage) -> anyhow::Result<()> {
@@ -125,13 +140,13 @@ async fn spot(stage: &mut Stage) -> anyhow::Result<Instance> {
     Ok(instance)
 }
 
-async fn add_pod(stage: &Stage, instance: &Instance) -> anyhow::Result<()> {
+async fn add_pod(stage: &Stage, instance: &Instance, name: &str) -> anyhow::Result<()> {
     let account =
         json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "default"}});
     let pod = json!({
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": "guest", "namespace": "default"},
+        "metadata": {"name": name, "namespace": "default"},
         "spec": {
             "nodeName": instance.id,
             "automountServiceAccountToken": false,

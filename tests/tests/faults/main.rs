@@ -2,6 +2,7 @@
 //!
 //! Real agents and a real provisioner with real rights; the lab stands in for AWS, and for kubeadm and the kubelet.
 
+mod around;
 mod claim;
 mod crashes;
 mod foretold;
@@ -65,6 +66,12 @@ fn main() -> anyhow::Result<ExitCode> {
         trial(&lab, "sns_message_is_forged", sns::message_is_forged),
         trial(&lab, "sns_topic_is_not_listed", sns::topic_is_not_listed),
         trial(&lab, "sns_messages_are_lost", resync::messages_are_lost),
+        trial(
+            &lab,
+            "join_fails_for_good_and_says_so_without_secrets",
+            join::fails_for_good_and_says_so_without_secrets,
+        ),
+        trial(&lab, "identity_document_is_missing", claim::document_is_missing),
         trial(&lab, "sts_proof_is_altered", claim::proof_is_altered),
         trial(&lab, "second_claim_comes_with_another_key", claim::key_is_another),
         trial(&lab, "pool_is_empty_until_a_key_is_added", claim::pool_is_empty),
@@ -87,9 +94,20 @@ fn main() -> anyhow::Result<ExitCode> {
             tunnel::agent_starts_again_in_a_living_session,
         ),
         trial(&lab, "default_route_leads_into_it", tunnel::default_route_leads_into_it),
+        trial(
+            &lab,
+            "default_route_of_ipv6_leads_into_it",
+            tunnel::default_route_of_ipv6_leads_into_it,
+        ),
         trial(&lab, "gateway_moves", guard::gateway_moves),
         trial(&lab, "names_are_rewritten", guard::names_are_rewritten),
         trial(&lab, "spot_instance_is_taken_back", guard::spot_instance_is_taken_back),
+        trial(
+            &lab,
+            "spot_instance_is_taken_back_and_not_drained",
+            guard::spot_instance_is_taken_back_and_not_drained,
+        ),
+        trial(&lab, "pods_would_suffer", around::pods_would_suffer),
         trial(&lab, "nothing_happens", guard::nothing_happens),
     ];
     Ok(turns::run(trials))

@@ -1,10 +1,12 @@
 //! The way to the gateway fails, in each of its ways.
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use anyhow::ensure;
 use dynk8s_lab::host::namespace::Namespace;
 use dynk8s_lab::region::{Site, until};
+use dynk8s_lab::topology::addresses::vpc_v6;
 use dynk8s_lab::topology::blockade::Blockade;
 use tokio::time::{Instant, sleep};
 
@@ -104,6 +106,37 @@ pub(crate) async fn default_route_leads_into_it(stage: &mut Stage) -> anyhow::Re
     let rules = ip(namespace, &["rule"])?;
     ensure!(rules.contains("not from all fwmark 0xca6c lookup 51820"), "{rules}");
     // Now metadata, endpoint and provisioner must be reached beside the tunnel.
+    site.kill();
+    site.start()?;
+    is_ready(&site, 2).await
+}
+
+/// Also where the machine has an address of version 6, and a default route below for it.
+pub(crate) async fn default_route_of_ipv6_leads_into_it(stage: &mut Stage) -> anyhow::Result<()> {
+    let instance = stage.newcomer_with_default_route().await?;
+    stage.region.topology.vpc.speak_ipv6()?;
+    let mut site = stage.region.site(&instance, "")?;
+    site.host().speak_ipv6()?;
+    site.start()?;
+    stage.joins(&instance, &site).await?;
+    is_ready(&site, 1).await?;
+    let namespace = site.host().namespace();
+    let neighbour = vpc_v6(Ipv4Addr::new(172, 31, 0, 77)).to_string();
+    for (address, interface) in [
+        ("2001:db8::9", "dynk8s"),
+        ("fd00:bad::9", "dynk8s"),
+        // Metadata, the resolver, the time, and one's own subnet.
+        ("fd00:ec2::254", "ens5"),
+        ("fd00:ec2::253", "ens5"),
+        ("fd00:ec2::123", "ens5"),
+        (&neighbour, "ens5"),
+    ] {
+        let route = ip(namespace, &["-6", "route", "get", address])?;
+        ensure!(route.contains(&format!("dev {interface} ")), "{route}");
+    }
+    let rules = ip(namespace, &["-6", "rule"])?;
+    ensure!(rules.contains("not from all fwmark 0xca6c lookup 51820"), "{rules}");
+    // The endpoint is found below all of this.
     site.kill();
     site.start()?;
     is_ready(&site, 2).await
