@@ -10,6 +10,7 @@ use crate::host::command::{self, Ended};
 
 const SHORT: Duration = Duration::from_secs(20);
 const RESET: Duration = Duration::from_mins(2);
+const JOURNAL_TRIES: usize = 3;
 
 /// The version of kubeadm, and by the way that packages are made, of the kubelet: `v1.37.2`.
 pub(crate) async fn version() -> anyhow::Result<String> {
@@ -53,13 +54,23 @@ pub(super) async fn reset(cri_socket: &str) -> Result<Ended, command::Error> {
 /// The last lines of the kubelet's own log.
 pub(super) async fn kubelet_log() -> Vec<String> {
     let arguments = ["--unit=kubelet", "--lines=40", "--output=cat", "--no-pager"];
-    match command::run("journalctl", &arguments, SHORT, |_| {}).await {
-        Ok(ended) => ended.lines,
-        Err(error) => {
-            debug!("{error}");
-            Vec::new()
+    let mut lines = Vec::new();
+    for _ in 0..JOURNAL_TRIES {
+        match command::run("journalctl", &arguments, SHORT, |_| {}).await {
+            Ok(ended) => lines = ended.lines,
+            Err(error) => debug!("{error}"),
+        }
+        if !lines.iter().any(|it| leaves_out_a_file(it)) {
+            break;
         }
     }
+    lines.retain(|it| !leaves_out_a_file(it));
+    lines
+}
+
+/// A file that journald makes longer at that very moment looks truncated to `journalctl`, which says so, leaves it out and ends well.
+fn leaves_out_a_file(line: &str) -> bool {
+    line.starts_with("Journal file ") && line.ends_with(", ignoring file.")
 }
 
 /// Whether the kubelet starts at the next boot.
@@ -105,7 +116,7 @@ fn redacted(line: &str, token: &Secret) -> String {
 mod tests {
     use dynk8s_api::Secret;
 
-    use super::{is_version, redacted};
+    use super::{is_version, leaves_out_a_file, redacted};
 
     #[test]
     fn tells_a_version_from_a_warning() {
@@ -123,6 +134,16 @@ mod tests {
         ] {
             assert!(!is_version(other), "{other}");
         }
+    }
+
+    #[test]
+    fn knows_a_journal_that_was_not_read_whole() {
+        assert!(leaves_out_a_file(
+            "Journal file /var/log/journal/0123/system.journal is truncated, ignoring file."
+        ));
+        assert!(!leaves_out_a_file(
+            "E1203 02:00:00.0 failed to run Kubelet: running with swap on"
+        ));
     }
 
     #[test]

@@ -31,6 +31,7 @@ const EXEC_WITHIN: Duration = Duration::from_mins(1);
 const OFF_WITHIN: Duration = Duration::from_mins(1);
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(200);
+const JOURNAL_TRIES: usize = 10;
 
 /// How a machine is to be.
 #[derive(Debug, Clone)]
@@ -147,6 +148,29 @@ impl Machine {
         Ok(stdout)
     }
 
+    /// What the journal of the machine's present boot has, as `journalctl` with these words picks it.
+    pub async fn journal(&self, words: &[&str]) -> anyhow::Result<String> {
+        let words = [&["journalctl", "--boot", "--no-pager", "--output=cat"], words].concat();
+        let mut output = self.exec(&words).await?;
+        for _ in 1..JOURNAL_TRIES {
+            if !leaves_out_a_file(&output) {
+                break;
+            }
+            sleep(POLL).await;
+            output = self.exec(&words).await?;
+        }
+        let whole = !leaves_out_a_file(&output);
+        let Output { code, stdout, stderr } = output;
+        if code != 0 || !whole {
+            bail!(
+                "failed to read the journal of machine `{}` with `{}` (exit status {code}): {stderr}",
+                self.name,
+                words.join(" ")
+            );
+        }
+        Ok(stdout)
+    }
+
     /// Reads a file as text.
     pub async fn read(&self, path: &str) -> anyhow::Result<String> {
         self.run(&["cat", "--", path]).await
@@ -210,6 +234,11 @@ impl Drop for Machine {
     }
 }
 
+/// A file that journald makes longer at that very moment looks truncated to `journalctl`, which says so, leaves it out and ends well.
+fn leaves_out_a_file(output: &Output) -> bool {
+    output.stderr.contains("ignoring file")
+}
+
 fn prepare(image: &Image, config: &MachineConfig, files: &Files) -> anyhow::Result<()> {
     let folder = &config.folder;
     fs::create_dir_all(folder).with_context(|| format!("failed to create `{}`", folder.display()))?;
@@ -225,4 +254,22 @@ fn write_initrd(image: &Image, config: &MachineConfig, path: &Path) -> anyhow::R
     archive::write(&own, "machine", &mut initrd)?;
     fs::File::create(path)?.write_all(&initrd)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Output, leaves_out_a_file};
+
+    #[test]
+    fn knows_a_journal_that_was_not_read_whole() {
+        let says = |stderr: &str| Output {
+            code: 0,
+            stdout: String::new(),
+            stderr: stderr.to_owned(),
+        };
+        let truncated = "Journal file /var/log/journal/0123/system.journal is truncated, ignoring file.\n";
+        assert!(leaves_out_a_file(&says(truncated)));
+        assert!(!leaves_out_a_file(&says("")));
+        assert!(!leaves_out_a_file(&says("No journal files were found.\n")));
+    }
 }

@@ -98,14 +98,10 @@ impl Started {
 
     /// The unit was started once in the machine's present boot.
     pub(crate) async fn was_started_once(&self) -> anyhow::Result<()> {
-        let words = [
-            "journalctl",
-            "--boot",
-            "--unit=dynk8s-agent",
-            "--output=cat",
-            "--grep=^Starting ",
-        ];
-        let said = self.machine.exec(&words).await?.stdout;
+        let said = self
+            .machine
+            .journal(&["--unit=dynk8s-agent", "--grep=^Starting "])
+            .await?;
         ensure!(said.lines().count() == 1, "the unit was not started once:\n{said}");
         Ok(())
     }

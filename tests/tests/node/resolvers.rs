@@ -74,11 +74,8 @@ pub(crate) async fn are_set_right(node: &Node, file: &str) -> anyhow::Result<()>
 }
 
 async fn rewritten(machine: &Machine) -> anyhow::Result<bool> {
-    let words = ["journalctl", "--boot", "--no-pager", "--unit=dynk8s-agent"];
-    Ok(machine
-        .run(&words)
-        .await?
-        .contains("somebody has rewritten the host's names"))
+    let said = machine.journal(&["--unit=dynk8s-agent"]).await?;
+    Ok(said.contains("somebody has rewritten the host's names"))
 }
 
 /// The agent still knows the VPC's resolver, and finds the names of the internet with it.

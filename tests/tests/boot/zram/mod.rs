@@ -21,10 +21,7 @@ pub(crate) async fn case(stage: &mut Stage) -> anyhow::Result<()> {
     stage.joins(&node).await?;
     let swap = node.machine.read("/proc/swaps").await?;
     ensure!(swap.lines().count() == 1, "swap is on: {swap}");
-    let said = node
-        .machine
-        .run(&["journalctl", "--unit=dynk8s-agent", "--output=cat"])
-        .await?;
+    let said = node.machine.journal(&["--unit=dynk8s-agent"]).await?;
     ensure!(
         said.contains("swap is on (`/dev/zram0`)"),
         "the agent does not tell of it:\n{said}"

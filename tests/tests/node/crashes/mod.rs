@@ -67,16 +67,9 @@ async fn ends_ready(machine: &Machine, restarts: usize, within: Duration) -> any
         let timeline: Value = serde_json::from_str(&status).unwrap_or_default();
         Ok((count == restarts && timeline["outcome"] == "ready").then_some(()))
     });
-    let told = machine.exec(&[
-        "journalctl",
-        "--boot",
-        "--unit=dynk8s-agent",
-        "--lines=30",
-        "--output=cat",
-    ]);
     match outcome.await {
         Ok(()) => Ok(()),
-        Err(error) => Err(error.context(told.await?.stdout)),
+        Err(error) => Err(error.context(machine.journal(&["--unit=dynk8s-agent", "--lines=30"]).await?)),
     }
 }
 
@@ -101,8 +94,7 @@ async fn hangs(node: &Node) -> anyhow::Result<()> {
         .run(&["systemctl", "kill", "--kill-whom=main", "--signal=STOP", "dynk8s-agent"])
         .await?;
     ends_ready(machine, KILLS.len() + 1, NOTICED_WITHIN).await?;
-    let words = ["journalctl", "--boot", "--unit=dynk8s-agent", "--output=cat"];
-    let said = machine.run(&words).await?;
+    let said = machine.journal(&["--unit=dynk8s-agent"]).await?;
     ensure!(
         said.contains("Watchdog timeout"),
         "it was not the watchdog that ended the agent:\n{said}"

@@ -35,8 +35,7 @@ pub(super) async fn was_put_right(node: &Node) -> anyhow::Result<()> {
     ensure!(swap.lines().count() == 1, "swap is on: {swap}");
     let forwarding = node.machine.read("/proc/sys/net/ipv4/ip_forward").await?;
     ensure!(forwarding.trim() == "1", "packets are not forwarded");
-    let words = ["journalctl", "--boot", "--unit=dynk8s-agent", "--output=cat"];
-    let said = node.machine.run(&words).await?;
+    let said = node.machine.journal(&["--unit=dynk8s-agent"]).await?;
     for what in ["swap is on (`/var/lab.swap`)", "`net.ipv4.ip_forward` is 0"] {
         ensure!(said.contains(what), "the agent does not say `{what}`:\n{said}");
     }
