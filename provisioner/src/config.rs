@@ -15,7 +15,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use axum::http::HeaderName;
 use serde::Deserialize;
+use serde::de::Error as _;
 use url::Url;
 
 use crate::sns::topic::Topic;
@@ -38,6 +40,9 @@ pub struct Config {
     /// Where `/healthz` and `/readyz` are, for the cluster only.
     #[serde(default = "health_listen")]
     pub health_listen: SocketAddr,
+    /// The header field in which the ingress tells the caller's address: for the log, and believed for nothing else.
+    #[serde(default, deserialize_with = "field_name")]
+    pub caller_header: Option<HeaderName>,
     /// The cluster that nodes join.
     pub cluster: Cluster,
     /// What SNS may say.
@@ -95,6 +100,9 @@ pub struct Sns {
     /// Those of them that still sign with version 1, which is SHA-1: topics made long ago do until they are told otherwise.
     #[serde(default)]
     pub signature_version_1: Vec<String>,
+    /// Whether an instance that nobody announced gets nothing, however well it proves itself.
+    #[serde(default)]
+    pub require_announcement: bool,
 }
 
 impl Sns {
@@ -122,7 +130,7 @@ pub struct Times {
     /// How long a bootstrap token lives.
     #[serde(deserialize_with = "seconds", rename = "token_seconds")]
     pub token: Duration,
-    /// After this long a full proof suffices without an announcement.
+    /// After this long a full proof suffices without an announcement, unless `sns.require_announcement` wants one.
     #[serde(deserialize_with = "seconds", rename = "announcement_seconds")]
     pub announcement: Duration,
 }
@@ -203,6 +211,14 @@ impl Default for Aws {
 
 fn seconds<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     u32::deserialize(deserializer).map(|it| Duration::from_secs(it.into()))
+}
+
+fn field_name<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<HeaderName>, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let parsed = name
+        .parse()
+        .map_err(|_| D::Error::custom("no name of a header field"))?;
+    Ok(Some(parsed))
 }
 
 fn listen() -> SocketAddr {

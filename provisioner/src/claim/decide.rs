@@ -228,7 +228,10 @@ fn decide_unbound(
         );
     }
     let unannounced = status.announced.is_none();
-    let waits = |since: Timestamp| unannounced && now.duration_since(since).unsigned_abs() < config.times.announcement;
+    let waits = |since: Timestamp| {
+        let recent = now.duration_since(since).unsigned_abs() < config.times.announcement;
+        unannounced && (recent || config.sns.require_announcement)
+    };
     if status.attested.as_ref().is_some_and(|it| waits(it.time)) {
         return refuse(Reason::NotAnnounced, "AWS has not announced the instance yet");
     }

@@ -28,6 +28,16 @@ fn the_server_always_has_a_port() {
     assert_eq!(config.cluster.server(), "https://api.onprem.example:443");
 }
 
+#[test]
+fn a_header_field_is_named_as_http_names_it() {
+    let config: Config = toml::from_str(&format!("caller_header = \"X-Forwarded-For\"\n{SAMPLE}")).unwrap();
+    assert_eq!(config.caller_header.unwrap().as_str(), "x-forwarded-for");
+    for wrong in ["", "x forwarded for", "x-forwarded-for:"] {
+        let config = toml::from_str::<Config>(&format!("caller_header = \"{wrong}\"\n{SAMPLE}"));
+        assert!(config.is_err(), "{wrong}");
+    }
+}
+
 #[test_case("[times]", "[times]\ntombstones = 1"; "in a table")]
 #[test_case("[cluster]", "debug = true\n[cluster]"; "at the top")]
 #[test_case("[cluster]", "[cluster]\nlook = \"maybe\""; "a look that does not exist")]

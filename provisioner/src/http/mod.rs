@@ -1,6 +1,7 @@
 //! What the internet may ask, one file a resource, and on a listener of its own what the cluster may.
 
 mod body;
+mod caller;
 mod claim;
 pub mod health;
 mod predecessor;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Path, Request};
 use axum::http::StatusCode;
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use dynk8s_api::{InstanceId, PrivateKey};
@@ -53,10 +54,11 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .layer(DefaultBodyLimit::max(MAX_SNS_BODY));
     workers
         .merge(sns)
-        .with_state(shared)
+        .with_state(Arc::clone(&shared))
         .merge(predecessor::router())
         .fallback(unknown)
         .method_not_allowed_fallback(not_allowed)
+        .layer(from_fn_with_state(shared, caller::within_span))
 }
 
 /// Has every line of the log that is written meanwhile name the instance.

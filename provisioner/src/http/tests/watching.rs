@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use axum::body::{Body, to_bytes};
-use axum::http::{Request, StatusCode};
+use axum::http::{HeaderName, Request, StatusCode};
 use dynk8s_api::problem::Reason;
 use tower::ServiceExt as _;
 
 use super::aws::ID;
 use super::cluster::WIREGUARD;
 use super::place::Place;
+use crate::config::Config;
 use crate::telemetry::tests::listen;
 
 /// An instance that joins, and what gets in its way.
@@ -93,6 +94,22 @@ async fn no_line_tells_a_secret() {
         assert!(!text.contains(secret), "`{secret}` is in:\n{text}");
     }
     assert!(!text.contains("abcdef.0123456789abcdef"), "{text}");
+}
+
+#[tokio::test]
+async fn lines_tell_the_caller_whom_the_ingress_names() {
+    let (written, _guard) = listen();
+    let mut config: Config = toml::from_str(include_str!("../../../testdata/provisioner.toml")).unwrap();
+    config.caller_header = Some(HeaderName::from_static("x-forwarded-for"));
+    let place = Place::start_with(config).await;
+    let request = Request::post(format!("/v1/workers/{ID}/claim")).header("x-forwarded-for", "spoofed, 192.0.2.1");
+    let request = request.body(Body::from("{}")).unwrap();
+    let answer = place.router.clone().oneshot(request).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
+    let lines = written.lines();
+    let line = lines.iter().find(|it| it["message"] == "claim").unwrap();
+    assert_eq!(line["caller"], "192.0.2.1");
+    assert_eq!(line["instance"], ID);
 }
 
 /// The number of series.

@@ -60,6 +60,20 @@ fn an_unannounced_instance_is_attested_and_waits_and_then_a_proof_suffices() {
 }
 
 #[test]
+fn where_an_announcement_is_required_no_proof_makes_up_for_it() {
+    let mut case = Case::new();
+    case.config.sns.require_announcement = true;
+    assert!(matches!(case.decide_proven(), Step::Record(Change::Bound(..))));
+    case.status().announced = None;
+    assert_eq!(case.decide_proven(), Step::Record(Change::Attested(attested(0))));
+    case.status().attested = Some(attested(3600));
+    assert_eq!(refused(&case.decide()), Some(Reason::NotAnnounced));
+    assert_eq!(refused(&case.decide_proven()), Some(Reason::NotAnnounced));
+    case.status().announced = Some(announced(State::Running));
+    assert!(matches!(case.decide_proven(), Step::Record(Change::Bound(..))));
+}
+
+#[test]
 fn the_start_and_the_role_are_written_down() {
     let mut case = Case::new();
     case.config = toml::from_str(&SAMPLE.replace("[node_group.labels]", ROLE)).unwrap();
