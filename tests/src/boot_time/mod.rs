@@ -50,11 +50,19 @@ async fn moments(machine: &Machine, power_on: Timestamp) -> anyhow::Result<Momen
     Ok(Moments {
         firmware: positive(began.duration_since(power_on)),
         systemd: moment(machine, &[], "Userspace").await?,
+        first_stages: cloud_init_first_stages(machine).await?,
         unit: moment(machine, &["dynk8s-agent.service"], "InactiveExit").await?,
         journey: positive(timeline.started.duration_since(guest_began)),
         cloud_init: moment(machine, &["cloud-final.service"], "ActiveEnter").await?,
         steps: timeline.steps,
     })
+}
+
+/// What cloud-init does before the units of a running system: the local stage, and the one of the network.
+async fn cloud_init_first_stages(machine: &Machine) -> anyhow::Result<Duration> {
+    let began = moment(machine, &["cloud-init-local.service"], "InactiveExit").await?;
+    let ended = moment(machine, &["cloud-init-network.service"], "ActiveEnter").await?;
+    Ok(ended.saturating_sub(began))
 }
 
 /// When the machine's kernel started, by a clock that shows `now`.

@@ -8,12 +8,14 @@ use serde::Deserialize;
 /// What the agent does itself, where it waits for nobody's kubelet.
 const OWN: [&str; 4] = ["facts", "claim", "tunnel", "names"];
 
-/// Since the start of the kernel, but for the first.
+/// Since the start of the kernel, where nothing else is said.
 #[derive(Debug, Clone)]
 pub(super) struct Moments {
     /// From power on to the start of the kernel.
     pub(super) firmware: Duration,
     pub(super) systemd: Duration,
+    /// How long cloud-init's stages take that come before the agent's unit.
+    pub(super) first_stages: Duration,
     pub(super) unit: Duration,
     pub(super) journey: Duration,
     /// Its end, which nothing waits for.
@@ -57,6 +59,10 @@ pub(super) fn table(moments: &Moments) -> String {
     rows.push(("**all of it, until the Node is Ready**".to_owned(), total));
     rows.push(("of that the agent's own: facts, claim, tunnel, names".to_owned(), own));
     rows.push((
+        "of that cloud-init's first stages, local and network".to_owned(),
+        moments.first_stages,
+    ));
+    rows.push((
         "beside it, cloud-init's end, from power on".to_owned(),
         moments.firmware + moments.cloud_init,
     ));
@@ -81,6 +87,7 @@ mod tests {
         let moments = Moments {
             firmware: Duration::from_secs(1),
             systemd: Duration::from_secs(2),
+            first_stages: Duration::from_secs(1),
             unit: Duration::from_secs(5),
             journey: Duration::from_millis(5_500),
             cloud_init: Duration::from_secs(20),
@@ -98,6 +105,7 @@ mod tests {
             "| ready: the kubelet, until its Node is Ready | 2.50 |",
             "| **all of it, until the Node is Ready** | 18.50 |",
             "| of that the agent's own: facts, claim, tunnel, names | 1.50 |",
+            "| of that cloud-init's first stages, local and network | 1.00 |",
             "| beside it, cloud-init's end, from power on | 21.00 |",
         ] {
             assert!(table.contains(row), "no `{row}` in\n{table}");
