@@ -31,8 +31,10 @@ impl Cost {
         let tasks =
             fs::read_dir(format!("{folder}/task")).with_context(|| format!("failed to list `{folder}/task`"))?;
         for task in tasks {
-            let status = read(format!("{}/status", task?.path().display()))?;
-            wake_ups += number(&status, "voluntary_ctxt_switches:")?;
+            // A thread may end in between, and the count of it ends with it.
+            if let Ok(status) = fs::read_to_string(task?.path().join("status")) {
+                wake_ups += number(&status, "voluntary_ctxt_switches:")?;
+            }
         }
         let status = read(format!("{folder}/status"))?;
         Ok(Self {
@@ -90,5 +92,20 @@ mod tests {
         let cost = Cost::of(std::process::id()).unwrap() - before;
         assert!(cost.resident >= cost.own && cost.own > 0, "{cost:?}");
         assert!(cost.wake_ups > 0, "{cost:?}");
+    }
+
+    #[test]
+    fn threads_may_end_meanwhile() {
+        let done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::thread::spawn(|| {}).join().unwrap();
+                }
+            });
+            let costs: Vec<_> = (0..1000).map(|_| Cost::of(std::process::id())).collect();
+            done.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert!(costs.into_iter().all(|it| it.is_ok()));
+        });
     }
 }
