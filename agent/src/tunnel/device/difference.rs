@@ -86,7 +86,9 @@ fn is_set(peer: &PeerConfig, planned: &PeerPlan) -> bool {
     let there = peer.allowed_ips.iter();
     let mut networks: Vec<IpNet> = there.filter_map(|it| IpNet::new(it.address, it.cidr).ok()).collect();
     networks.sort_unstable();
-    peer.preshared_key.clone().filter(|it| *it != Key::zero()) == preshared
+    // Of zeros it is none: to WireGuard, and so to wg.
+    let given = |it: Option<Key>| it.filter(|it| *it != Key::zero());
+    given(peer.preshared_key.clone()) == given(preshared)
         && peer.persistent_keepalive_interval.unwrap_or(0) == planned.keepalive
         && networks == planned.allowed_ips
 }
@@ -103,6 +105,7 @@ mod tests {
     use super::{Change, Found, difference};
 
     const PRIVATE: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEA=";
+    const ZEROS: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
     const PUBLIC: &str = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=";
 
     fn endpoint(last: u8) -> SocketAddr {
@@ -155,6 +158,19 @@ mod tests {
     #[test]
     fn leaves_alone_what_is_right() {
         assert_eq!(difference(&found(), &plan()), []);
+    }
+
+    #[test_case(None; "as none")]
+    #[test_case(Some(Key::zero()); "as zeros")]
+    fn a_preshared_key_of_zeros_is_none(shown: Option<Key>) {
+        let mut found = found();
+        found.peers[0].preshared_key = shown;
+        let mut plan = plan();
+        assert!(matches!(difference(&found, &plan)[..], [Change::Set(..)]));
+        plan.peers[0].preshared_key = Some(Secret::new(ZEROS.to_owned()));
+        assert_eq!(difference(&found, &plan), []);
+        plan.peers[0].preshared_key = None;
+        assert_eq!(difference(&found, &plan), []);
     }
 
     #[test]
