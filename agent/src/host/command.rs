@@ -33,7 +33,12 @@ pub(crate) enum Error {
         source: std::io::Error,
     },
     #[error("`{program}` was stopped because it took longer than {}s", deadline.as_secs())]
-    Deadline { program: String, deadline: Duration },
+    Deadline {
+        program: String,
+        deadline: Duration,
+        /// The last lines that it said until then.
+        lines: Vec<String>,
+    },
 }
 
 /// Runs a program and hands each line of its output to `line`, as it comes.
@@ -77,16 +82,19 @@ pub(crate) async fn run(
         }
         Ok(status.success())
     };
-    let success = tokio::time::timeout(deadline, work)
-        .await
-        .map_err(|_| Error::Deadline {
+    let ended = tokio::time::timeout(deadline, work).await;
+    let lines = kept.into();
+    match ended {
+        Ok(success) => Ok(Ended {
+            success: success?,
+            lines,
+        }),
+        Err(_) => Err(Error::Deadline {
             program: program.to_owned(),
             deadline,
-        })??;
-    Ok(Ended {
-        success,
-        lines: kept.into(),
-    })
+            lines,
+        }),
+    }
 }
 
 fn keep(kept: &mut VecDeque<String>, text: String, line: &mut impl FnMut(&str)) {
@@ -162,9 +170,13 @@ mod tests {
 
     #[tokio::test]
     async fn stops_what_takes_too_long() {
-        let error = run("sleep", &["30"], Duration::from_millis(50), |_| {})
+        let script = "echo begun; exec sleep 30";
+        let error = run("sh", &["-c", script], Duration::from_secs(1), |_| {})
             .await
             .unwrap_err();
-        assert!(matches!(error, Error::Deadline { .. }), "{error}");
+        assert!(
+            matches!(&error, Error::Deadline { lines, .. } if lines == &["begun"]),
+            "{error:?}"
+        );
     }
 }

@@ -5,6 +5,7 @@ mod known;
 mod tests;
 
 use std::fmt;
+use std::time::Duration;
 
 pub(super) use known::SWAP;
 use known::{CHECKS, KUBELET, PHRASES};
@@ -47,6 +48,17 @@ pub(crate) fn cause(lines: &[String], kubelet: Option<&str>) -> Cause {
             remedy
         }),
     }
+}
+
+/// What a kubeadm said that was stopped, and that it was: its last words say what it waited for.
+pub(crate) fn with_its_end(mut lines: Vec<String>, deadline: Duration) -> Vec<String> {
+    let last = lines.iter().rev().map(|it| it.trim()).find(|it| !it.is_empty());
+    let waited = last.map_or("it said nothing".to_owned(), |it| format!("its last words: {it}"));
+    lines.push(format!(
+        "kubeadm did not come to an end within {} s; {waited}",
+        deadline.as_secs()
+    ));
+    lines
 }
 
 /// The first check that failed explains most of the others.

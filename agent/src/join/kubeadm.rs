@@ -38,11 +38,13 @@ pub(super) async fn join(configuration: &str, token: &Secret, deadline: Duration
     let mut ended = command::run("kubeadm", &arguments, deadline, |line| {
         info!("kubeadm: {}", redacted(line, token));
     })
-    .await?;
-    for line in &mut ended.lines {
-        *line = redacted(line, token);
+    .await;
+    if let Ok(Ended { lines, .. }) | Err(command::Error::Deadline { lines, .. }) = &mut ended {
+        for line in lines {
+            *line = redacted(line, token);
+        }
     }
-    Ok(ended)
+    ended
 }
 
 /// Takes back what a join did; what it cannot take back, it says.

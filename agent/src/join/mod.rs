@@ -145,7 +145,9 @@ impl<'a> Joiner<'a> {
         match ended {
             Ok(ended) if ended.success => Ok(()),
             Ok(ended) => Err(refused(ended.lines).await),
-            Err(error @ command::Error::Deadline { .. }) => Err(refused(vec![error.to_string()]).await),
+            Err(command::Error::Deadline { lines, deadline, .. }) => {
+                Err(refused(decide::with_its_end(lines, deadline)).await)
+            }
             Err(error) => Err(Error::Impossible(error.into())),
         }
     }

@@ -1,8 +1,10 @@
 //! Causes, from made-up lines and from real ones.
 
+use std::time::Duration;
+
 use test_case::test_case;
 
-use super::{cause, last_words};
+use super::{cause, last_words, with_its_end};
 
 fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
@@ -40,6 +42,36 @@ fn quotes_the_kubelet_that_did_not_get_healthy() {
         "{told}"
     );
     assert!(!told.contains("run.go"), "{told}");
+}
+
+/// What a kubeadm of 1.37 has said when its kubelet does not come up.
+const STALLED: &str = "[preflight] Running pre-flight checks\n\
+    [kubelet-start] Starting the kubelet\n\
+    [kubelet-check] Waiting for a healthy kubelet at http://127.0.0.1:10248/healthz. This can take up to 4m0s";
+
+#[test]
+fn a_kubeadm_that_stalls_is_explained_by_its_kubelet_or_by_its_own_last_words() {
+    let stopped = with_its_end(lines(STALLED), Duration::from_secs(150));
+    let log = lines(
+        "E1202 04:05:06.000000    1234 run.go:72] \"command failed\" err=\"failed to run Kubelet: running with swap on is not supported\"",
+    );
+    let told = cause(&stopped, last_words(&log)).to_string();
+    assert!(
+        told.contains("running with swap on is not supported") && told.contains("swapoff --all"),
+        "{told}"
+    );
+    let told = cause(&stopped, None).to_string();
+    assert!(
+        told.starts_with(
+            "kubeadm did not come to an end within 150 s; its last words: [kubelet-check] Waiting for a healthy"
+        ),
+        "{told}"
+    );
+    let told = cause(&with_its_end(Vec::new(), Duration::from_secs(150)), None).to_string();
+    assert!(
+        told.starts_with("kubeadm did not come to an end within 150 s; it said nothing"),
+        "{told}"
+    );
 }
 
 #[test]
